@@ -3,9 +3,9 @@
     .venv/bin/python -m benchmarks.replay_quality [--only quality|looks] [--pages NAME ...] [--keep DIR] [--into DIR]
     .venv/bin/python -m benchmarks.replay_quality [--start-url URL ...] RECORDING ...    with the same options
 
-The pages are those of `--pages`, which ship; or each RECORDING (WARC, WACZ, HAR, HTTrack mirror), imported into DIR
-(default: a folder that is thrown away), where reports and screenshots are kept beside it. --start-url, once for each
-recording, names the page in it ("" for what the recording names).
+The pages are those of `--pages`, which ship, from `archives/`; or each RECORDING (WARC, WACZ, HAR, HTTrack mirror),
+imported. All are copied into DIR (default: a folder that is thrown away), where reports and screenshots are kept beside
+them. --start-url, once for each recording, names the page in it ("" for what the recording names).
 
 `quality`: the share of all requests that are answered and, in brackets, of the core ones, in %, one load by each
 protocol. `looks`: each set of filters beside the page as archived, over HTTP/2: the least similarity of any screenful.
@@ -14,6 +14,7 @@ Prints a table of each, then what was missed or differs.
 
 from __future__ import annotations
 
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,9 +33,9 @@ from harness.system.enclosure import enclosed
 from harness.verify.likeness import Likeness
 from harness.verify.mending import Where, check_variants
 from harness.verify.verification import ReplayQuality, store, verifications
-from sites.archive import Archive, open_archive
+from sites.archive import Archive, archives_root, open_archive
 from sites.importers import import_recording
-from sites.recipes import RECIPES, package_cache
+from sites.recipes import RECIPES
 
 PAGES = ("dummy-2012", "agency", "news-front", "print-shop", "magazine", "field-guide")
 PROTOCOLS = (Protocol.HTTP1, Protocol.HTTPS1, Protocol.H2)
@@ -165,7 +166,7 @@ def main() -> int:
         try:
             archives = [*recorded(arguments.recordings, start_urls, root)]
             for name in () if archives else arguments.pages:
-                RECIPES[name].archive(root, package_cache())
+                shutil.copytree(open_archive(archives_root(), name).folder, root / name)
                 archives.append(open_archive(root, name))
         except ColdloadError as error:
             parser.error(str(error))

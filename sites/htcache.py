@@ -11,6 +11,7 @@ HTTrack keeps status, Content-Type, Last-Modified, ETag, Location, Content-Dispo
 
 from __future__ import annotations
 
+import lzma
 import re
 import struct
 import zipfile
@@ -44,7 +45,16 @@ _LOCAL_HEADER = struct.Struct("<4s22xHH")
 _PRINTABLE = "".join(map(chr, range(0x21, 0x7F)))
 _ESCAPE = re.compile(r"%[0-9a-f]{2}", re.IGNORECASE)
 _LAUNCHED = re.compile(r" launched on (\w{3}, \d{2} \w{3} \d{4} \d{2}:\d{2}:\d{2}) at ")
-_UNREADABLE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, struct.error, ValueError, RuntimeError)
+UNREADABLE = (  # what the reading of a damaged zip raises
+    OSError,
+    EOFError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    ValueError,
+    RuntimeError,
+)
 
 
 @dataclass(frozen=True)
@@ -160,7 +170,7 @@ def _stored(mirror: Path, launched: datetime | None) -> Iterator[tuple[Response,
                 response = _response(headers, launched)
                 if response is not None:
                     yield response, _body(mirror, cache, info, headers)
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise ArchiveError(f"HTTrack's cache {path} is damaged ({error}); mirror the page again") from error
 
 

@@ -19,9 +19,9 @@ from sites.response import Response
 from sites.urls import resolve
 
 _LEGACY_FONT = re.compile(r"\.eot(?:\?|$)", re.IGNORECASE)
-_CSS_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_CSS_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _CSS_REFERENCE = re.compile(
-    r"""url\(\s*+(?:"([^"]*)"|'([^']*)'|([^\s"')]*+))\s*+\)|@import\s+(?:"([^"]*)"|'([^']*)')""",
+    r"""url\(\s*+(?:"([^"]*)"|'([^']*)'|([^\s"'()]*+))\s*+\)|@import\s+(?:"([^"]*)"|'([^']*)')""",
     re.IGNORECASE,
 )
 _SRCSET_URL = re.compile(r"([^\s,]\S*[^\s,]|[^\s,])(?:,+(?=\s|$)|\s+[^,]*|$)")

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from analysis.charts import plots
-from analysis.charts.openbars import ARROWS, ROOM, BarEnds
+from analysis.charts.openbars import ROOM, BarEnds
 from analysis.charts.plots import Drawing
 from analysis.claims.claimresult import ClaimRow, Wording, setting_text, subject_text
 from analysis.claims.doubleratios import FACTOR, DoubleRatio
@@ -26,7 +26,6 @@ from analysis.evaluation.results import Results
 from analysis.labels import metrics, words
 from analysis.labels.conditions import FURTHER, Style, protocol_styles
 from analysis.statistics.compare import WIDER, Comparison, log_of
-from analysis.statistics.estimate import is_open
 from harness.model.condition import USUAL_FACTOR
 
 WIDTH_INCHES = 1.25 * plots.COLUMN_INCHES  # readable on a phone, too
@@ -50,6 +49,7 @@ TICKS = (
 MOST_FACTORS = len(FURTHER)  # beside the usual; of more the table tells
 MOST_FACTOR_ROWS = 40
 MARKER_INCHES, GAP_INCHES = 0.13, 0.08
+ARROWS = "An arrow: an end beyond the axis, or that time-outs leave open."
 
 FactorRow = tuple[str, dict[str, ClaimRow]]  # its name, and the claim by factor
 
@@ -122,7 +122,7 @@ def limits(rows: Sequence[ClaimRow], margin: float) -> tuple[float, float]:
     reach = max(3 * float(ratios.max() - ratios.min()), 0.1)
     low = max(min(ratios.min(), ends.min()), ratios.min() - reach)
     high = min(max(ratios.max(), ends.max()), ratios.max() + reach)
-    room = (ROOM if any(map(_is_drawn_open, rows)) else 0.04) * (high - low)
+    room = (ROOM if any(_has_arrow(row, (low, high)) for row in rows) else 0.04) * (high - low)
     return float(low - room), float(high + room)
 
 
@@ -244,7 +244,7 @@ def reading(results: Results) -> str:
         "Dark band: the floor, which equal conditions can show."
         if any(row.floor is not None for row in rows)
         else "",
-        _arrows_told(row for row in rows if not row.claim.is_budget),
+        _arrows_told([row for row in rows if not row.claim.is_budget], results.margin),
     ]
     return " ".join(filter(None, parts))
 
@@ -254,8 +254,11 @@ def _intervals(results: Results) -> str:
     return f"{results.certainty.interval}s{'' if results.named else f' ({WIDER})'}"
 
 
-def _arrows_told(rows: Iterable[ClaimRow]) -> str:
-    return ARROWS.strip() if any(map(_is_drawn_open, rows)) else ""
+def _arrows_told(rows: Sequence[ClaimRow], margin: float) -> str:
+    """What arrows mean, where a bar of the chart of these rows has one."""
+    known = [row for row in rows if row.comparison is not None]
+    bounds = limits(known, margin) if known else (0.0, 0.0)
+    return ARROWS if any(_has_arrow(row, bounds) for row in known) else ""
 
 
 def sensitivity(results: Results) -> Iterator[Drawing]:
@@ -272,7 +275,7 @@ def sensitivity(results: Results) -> Iterator[Drawing]:
         "How much the claims hang on a factor: every ratio as the study usually measures it, and with each factor. "
         f"Bars: {_intervals(results)}{pairs}. Band: {results.margin * 100:g} % either way, the margin. The table of "
         f"factors tests each change.{more}"
-        f" {_arrows_told(row for _, found in drawn for row in found.values())}".rstrip()
+        f" {_arrows_told([row for _, found in drawn for row in found.values()], results.margin)}".rstrip()
     )
     yield Drawing("factors", caption, _factor_chart(drawn, names, results.margin))
 
@@ -317,7 +320,8 @@ def _factor_chart(rows: Sequence[FactorRow], names: Sequence[str], margin: float
 
 def _marker(axes: Axes, middle: float, seen: Comparison, style: Style, bounds: tuple[float, float]) -> None:
     """A ratio with its interval; hollow without one."""
-    bars = BarEnds.one(log_of(seen.ratio), log_of(seen.low), log_of(seen.high), bounds)
+    low, high = _ends(seen, bounds)
+    bars = BarEnds.one(log_of(seen.ratio), low, high, bounds)
     known, row = not math.isnan(seen.low), np.array([middle])
     look = plots.whiskers(style, hollow=not known, thick=0.9)
     drawn = axes.errorbar(bars.centre, row, xerr=bars.reach if known else None, **look)
@@ -325,7 +329,15 @@ def _marker(axes: Axes, middle: float, seen: Comparison, style: Style, bounds: t
         bars.arrows(axes, row, drawn, style.colour, vertical=False)
 
 
-def _is_drawn_open(row: ClaimRow) -> bool:
-    """Whether its bar has an arrow."""
+def _ends(seen: Comparison, bounds: tuple[float, float]) -> tuple[float, float]:
+    """The ends of its interval as logarithms; one beyond the axis is infinite, as one that time-outs leave open."""
+    low, high = log_of(seen.low), log_of(seen.high)
+    return -math.inf if low < bounds[0] else low, math.inf if high > bounds[1] else high
+
+
+def _has_arrow(row: ClaimRow, bounds: tuple[float, float]) -> bool:
+    """Whether its bar has an arrow, on an axis with these bounds."""
     seen = row.comparison
-    return seen is not None and not is_open(seen.ratio) and (is_open(seen.low) or is_open(seen.high))
+    if seen is None or not math.isfinite(log_of(seen.ratio)):
+        return False
+    return any(map(math.isinf, _ends(seen, bounds)))

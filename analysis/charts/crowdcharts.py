@@ -125,7 +125,8 @@ def _figure(
     for row, panel in zip(grid, panels, strict=True):
         for axes, x in zip(row, against, strict=True):
             _panel(axes, panel, shown, buckets, x)
-        row[0].set_ylabel(panel.label)
+        logarithmic = row[0].get_yscale() == "log"
+        row[0].set_ylabel(f"{panel.label}\n(logarithmic)" if logarithmic else panel.label)
     for axes, x in zip(grid[-1], against, strict=True):
         axes.set_xlabel("Users" if x == USERS else f"Time ({_time_unit(buckets)[0]})")
     figure.align_ylabels(grid[:, 0])

@@ -21,7 +21,7 @@ from analysis.evaluation.results import Results
 from analysis.labels import words
 from analysis.labels.conditions import Style, engine_label, engines_in_order
 from analysis.statistics.contrast import Sample
-from analysis.statistics.estimate import IntervalKind
+from analysis.statistics.estimate import IntervalKind, medians_of_times
 
 MOST_GROUPS = 6
 BESIDE = 3  # names of a legend
@@ -90,7 +90,8 @@ def latencies(results: Results) -> Iterator[Drawing]:
     """Percentiles of the latency: connections across, generators down."""
     kept = results.sifted.kept
     for group in _groups(results):
-        told = kept[kept["cell"].isin(group.cells["cell"])].dropna(subset=list(PERCENTILES), how="all")
+        knows = kept[list(PERCENTILES)].notna().any(axis="columns").groupby(kept["cell"]).transform("any")
+        told = kept[kept["cell"].isin(group.cells["cell"]) & knows]
         if told.empty:
             continue
         cells = group.cells[group.cells["cell"].isin(told["cell"])]
@@ -118,7 +119,7 @@ def latencies(results: Results) -> Iterator[Drawing]:
         )
         caption = (
             f"Latency: {group.title}. So many per cent of the answers took at most as long. Marks: medians over the "
-            f"trials; thin lines: the trials.{lacking}{_left_out(columns, cells)}{group.rest}"
+            f"trials; thin lines: the trials.{lacking}{_too_long(told)}{_left_out(columns, cells)}{group.rest}"
         )
         yield Drawing(f"latency_{group.slug}", caption, figure)
 
@@ -161,7 +162,7 @@ def matrix(results: Results) -> Iterator[Drawing]:
 
 @dataclass(frozen=True)
 class RateGroup(lines.SharedFigure):
-    """The cells that share a figure of rates. `rest` says how many further ones are not drawn."""
+    """The cells that share a figure of rates. `rest` says what else there is: other codings, further figures."""
 
     rest: str = ""
 
@@ -183,9 +184,15 @@ def _beside(results: Results) -> Iterator[RateGroup]:
 def _first(groups: Iterable[lines.SharedFigure]) -> Iterator[RateGroup]:
     for group, rest in lines.first(list(groups), MOST_GROUPS, RATES):
         cells = group.cells[group.cells["n"] > 0]
-        first = cells["compression"].dropna().unique()[:1]  # the others: `codingchart`
-        shown = cells[cells["compression"].isin(first) | cells["compression"].isna()]
-        yield RateGroup(group.title, shown, rest)
+        codings = [str(coding) for coding in cells["compression"].dropna().unique()]
+        shown = cells[cells["compression"].isin(codings[:1]) | cells["compression"].isna()]
+        yield RateGroup(group.title, shown, f"{_coding_text(codings)}{rest}")
+
+
+def _coding_text(codings: list[str]) -> str:
+    """Which coding is drawn, where there are several."""
+    first, others = codings[:1], words.listed(codings[1:])
+    return f" Drawn is the compression {first[0]}; the table “{RATES}” also has {others}." if others else ""
 
 
 def _series(cells: pd.DataFrame, column: str = "protocol") -> list[RateLine]:
@@ -233,7 +240,7 @@ def _percentiles(axes: Axes, cells: pd.DataFrame, told: pd.DataFrame, series: Se
             axes.plot(ticks, values, color=line.style.colour, linewidth=lines.THIN, alpha=lines.TRIAL_ALPHA)
         axes.plot(
             ticks,
-            trials.median().to_numpy(dtype=float),
+            medians_of_times(trials).to_numpy(dtype=float),
             color=line.style.colour,
             linestyle=line.style.dash,
             linewidth=1.1,
@@ -310,6 +317,12 @@ def _some(connections: pd.Series[Any]) -> list[float]:
 def _left_out(columns: Sequence[float], cells: pd.DataFrame) -> str:
     every = cells["connections"].nunique()
     return "" if len(columns) == every else f" {len(columns)} of {every} numbers of connections are drawn."
+
+
+def _too_long(told: pd.DataFrame) -> str:
+    """Why a percentile has no mark, where some have none."""
+    missing = bool(told[list(PERCENTILES)].isna().any(axis=None))
+    return " No mark: answers took over 2 s, which wrk does not time." if missing else ""
 
 
 def _generator(cells: pd.DataFrame, generator: str) -> str:

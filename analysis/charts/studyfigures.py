@@ -174,12 +174,14 @@ def _lines(points: FigurePoints, known: pd.DataFrame, scale: Scale) -> Figure:
         for _, part in mine.dropna(subset=["median"]).groupby(mine["interval"] != IntervalKind.EXACT):
             plots.points(axes, part.index.to_numpy(), part, style, axis, vertical=True)
     axes.grid(axis="y", color=plots.GUIDE, linewidth=0.5)
+    name = AXES.get(points.figure.x, points.figure.x)
     if points.figure.x in LOGARITHMIC:
         lines.log_steps(axes, xs)
+        name = f"{name} (logarithmic)"
     else:
         axes.set_xlim(0, max(xs) * 1.04 or 1)
         axes.set_xticks(xs, [words.plain(x) for x in xs])
-    axes.set_xlabel(AXES.get(points.figure.x, points.figure.x))
+    axes.set_xlabel(name)
     _value_axis(axes, points, known, scale, vertical=True)
     plots.title(figure, points.figure.title)
     shown = [(points.labels[number], style) for number, style in styles.items()]

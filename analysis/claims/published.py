@@ -25,14 +25,18 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from analysis.claims.claimresult import NOTHING_HELD, ClaimRow, ClaimVerdict
 from analysis.runs.rundirectory import Run
 from analysis.statistics.compare import Verdict
 from analysis.statistics.contrast import ROUNDING
 from analysis.statistics.plainly import no_interval_text
+from harness.errors import RecordsError
+from harness.input.shown import shown
 from harness.study.claim import Claim, Publication
 
+TEXTS = ("text", "stands", "figure", "differs")  # of a published claim
 NARROW = 1.1  # high over low: an interval of 10 % tells a size, whatever was published
 VERDICTS = (  # the best first
     ClaimVerdict.REPRODUCED,
@@ -59,17 +63,46 @@ def direction_open(row: ClaimRow) -> bool:
 
 
 def publications_of(runs: Sequence[Run]) -> tuple[Publication, ...]:
-    """What the runs' studies repeat, each publication once with all claims that some run holds."""
+    """What the runs' studies repeat, each publication once with all claims that some run holds.
+
+    A claim is about what any of the runs measures of it. RecordsError where runs hold other values against one claim.
+    """
     publications: dict[str, Publication] = {}
     for run in runs:
         mine = run.plan.published if run.plan else None
         if mine is None:
             continue
         known = publications.setdefault(mine.title, mine)
-        names = {claim.name for claim in known.claims}
-        more = [claim for claim in mine.claims if claim.name not in names]
-        publications[mine.title] = known.with_claims([*known.claims, *more])
+        claims = {claim.name: claim for claim in known.claims}
+        for claim in mine.claims:
+            claims[claim.name] = _of_both(claims.get(claim.name, claim), claim, run)
+        differs = tuple(dict.fromkeys((*known.differs, *mine.differs)))
+        publications[mine.title] = replace(known, differs=differs, claims=tuple(claims.values()))
     return tuple(publications.values())
+
+
+def _of_both(known: Claim, claim: Claim, run: Run) -> Claim:
+    """A claim as two runs hold it, of which `run` is the second. Either may measure nothing of it, or a part."""
+    if not claim.compares:
+        return known
+    if not known.compares:
+        return claim
+    if _compared(known) != _compared(claim):
+        raise RecordsError(
+            f"{run.directory.resolve().name}: the published claim {shown(claim.name)} has another value here than in "
+            "the runs before it; report these runs apart"
+        )
+    where = {
+        dimension: tuple(dict.fromkeys((*values, *claim.where[dimension])))
+        for dimension, values in known.where.items()
+        if dimension in claim.where
+    }
+    return replace(known, where=where)
+
+
+def _compared(claim: Claim) -> dict[str, Any]:
+    """What a claim compares, and its published value. Not where: a run may measure a part of that."""
+    return {key: said for key, said in claim.to_json().items() if key not in ("where", *TEXTS)}
 
 
 def overall(rows: Sequence[ClaimRow]) -> dict[str, ClaimVerdict]:

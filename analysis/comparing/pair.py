@@ -7,7 +7,6 @@ of A inside blocks, with plain intervals, as nothing was chosen.
 
 from __future__ import annotations
 
-import filecmp
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -38,6 +37,7 @@ from analysis.runs.alike import (
     kind_of,
     machine_differences,
     not_alike_text,
+    refuse_copies,
     refuse_some_observed_at_a_cost,
 )
 from analysis.runs.exclude import all_late, uncounted
@@ -56,7 +56,6 @@ from harness.errors import RecordsError
 from harness.model.condition import EVERY_DIMENSION, OF_LINKS, value
 from harness.model.kind import main_metric
 from harness.model.variant import PLAIN
-from harness.records import RECORDS
 from harness.study.budget import PageBudget
 from harness.study.claim import Claim, Dimensions, settings
 from harness.study.metrics import numeric_metric
@@ -167,8 +166,7 @@ def load_pair(
     if name.resolve() == other.resolve():
         raise RecordsError(f"the same run is given twice: {name} and {other}; name two runs")
     runs = replace(load(a, cache), directory=name), replace(load(b, cache), directory=other)
-    if filecmp.cmp(a / RECORDS, b / RECORDS, shallow=False):
-        raise RecordsError(f"{other} holds the very records of {name}: it is a copy; name two runs")
+    refuse_copies(runs, (str(name), str(other)))
     return runs
 
 

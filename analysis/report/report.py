@@ -25,7 +25,7 @@ from analysis.report.methodtexts import TEXTS, statistics_texts
 from analysis.report.paper import Figure
 from analysis.report.portraits import Portraits
 from analysis.report.portraits import portraits as portraits_of
-from analysis.runs.alike import leaves
+from analysis.runs.alike import leaves, refuse_copies
 from analysis.runs.rundirectory import Run, load, write_parquet
 from analysis.runs.selection import with_counts
 from analysis.tables import table
@@ -105,7 +105,12 @@ def build(
         raise RecordsError(
             f"the same run is given twice: {', '.join(map(str, run_dirs))}; name each run once"
         )
-    results = evaluate([read(path) for path in run_dirs], budget=budget)
+    runs = [read(path) for path in run_dirs]
+    # A pack lies where it was unpacked, which tells a reader nothing.
+    refuse_copies(
+        runs, [f"run {number} ({path.resolve().name})" for number, path in enumerate(run_dirs, start=1)]
+    )
+    results = evaluate(runs, budget=budget)
     return written(results, out or run_dirs[0], paper_dir, tell)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, zip_longest
+from itertools import accumulate, combinations, zip_longest
 from statistics import median
 from typing import Any
 
@@ -69,6 +69,20 @@ def kind_of(runs: Sequence[Run]) -> Kind:
                 "name runs of one kind"
             )
     return first.kind
+
+
+def refuse_copies(runs: Sequence[Run], names: Sequence[str]) -> None:
+    """RecordsError where a run holds the records of another one, or their beginning: they would count twice. `names`:
+    what the runs are called.
+
+    Reasons tell no runs apart: a pack has them without paths and names.
+    """
+    told = [run.records.drop(columns=["run", "reason"]) for run in runs]
+    for (name, records), (other, others) in combinations(zip(names, told, strict=True), 2):
+        if records.head(len(others)).equals(others.head(len(records))):
+            raise RecordsError(
+                f"{other} holds the very records of {name}: one is a copy of the other; name each run once"
+            )
 
 
 def refuse_some_observed_at_a_cost(runs: Sequence[Run]) -> None:

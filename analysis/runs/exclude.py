@@ -20,7 +20,7 @@ import pandas as pd
 from analysis.labels import words
 from analysis.labels.conditions import cell_text, varying
 from harness.errors import Outcome
-from harness.model.condition import CACHE
+from harness.model.condition import CACHE, OF_VARIANTS
 from harness.model.engine import BROWSERS, Capability
 from harness.model.kind import Kind
 from harness.model.metric import Unit
@@ -48,7 +48,8 @@ PARTED = tuple(
     f"{name}_" for kind in Kind for name, each in metrics_of(kind).items() if each.unit is Unit.READING
 )
 # Share of the median request count below which a load has lost its page. The median is that of the page's loads in
-# the same variant and on the same device, over all engines and protocols. A page may ask for much less on a phone.
+# the same form of a variant and on the same device, over all engines and protocols. A page may ask for much less on a
+# phone.
 LEAST_OF_THE_PAGE = 0.5
 # Share of the median request count of the engine's own loads below which a load lacks requests. The count at the load
 # event varies by a few requests from load to load.
@@ -79,7 +80,7 @@ def _column(records: pd.DataFrame, name: str) -> pd.Series[Any]:
     return records[name] if name in records else pd.Series(None, index=records.index, dtype="object")
 
 
-PAGE = ("page", "variant", CACHE)
+PAGE = ("page", "variant", *OF_VARIANTS, CACHE)
 PAGE_ON_A_DEVICE = (*PAGE, "device")
 PAGE_IN_AN_ENGINE = (*PAGE_ON_A_DEVICE, "engine")
 

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -134,10 +136,7 @@ def load(directory: Path, cache: Path | None = None) -> Run:
         records=_frame(read.rows, directory.resolve().name),
         condition_columns=read.conditions,
         kind=read.kind,
-        requested={
-            str(each["digest"]): frozenset(map(str, each["urls"]))
-            for _, each in _lines(directory / "requested.jsonl", notes)
-        },
+        requested=_requested(directory / "requested.jsonl", notes),
         stopped=looks.stopped if looks else frozenset(),
         portraits=tuple(_portraits(directory / PORTRAITS, notes)),
         notes=tuple(notes),
@@ -199,6 +198,20 @@ def _read_plan(path: Path, notes: list[str]) -> Plan | None:
 
 def _lines(path: Path, notes: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     return jsontext.each(path, jsontext.parse, lambda number: notes.append(cut_off(path, number)))
+
+
+class _Requested(msgspec.Struct):
+    """What a load asked for, known by its digest."""
+
+    digest: str
+    urls: list[str]
+
+
+def _requested(path: Path, notes: list[str]) -> dict[str, frozenset[str]]:
+    """The URLs by their digest."""
+    read = partial(jsontext.decoded, decoder=msgspec.json.Decoder(_Requested))
+    lists = jsontext.each(path, read, lambda number: notes.append(cut_off(path, number)))
+    return {requested.digest: frozenset(requested.urls) for _, requested in lists}
 
 
 def _portraits(path: Path, notes: list[str]) -> Iterator[StoredRecord]:

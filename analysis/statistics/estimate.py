@@ -141,6 +141,13 @@ def estimates(records: pd.DataFrame, by: Sequence[str], metric: str) -> pd.DataF
     return pd.DataFrame(rows, columns=[*by, *Estimate.__dataclass_fields__])
 
 
+def medians_of_times(trials: pd.DataFrame) -> pd.Series[float]:
+    """The median of each column. A time that is missing was too long to be told, so it is the longest; NaN where the
+    median itself is such a time.
+    """
+    return trials.astype(float).fillna(math.inf).median().replace(math.inf, math.nan)
+
+
 def is_open(ratio: float) -> bool:
     """Whether time-outs leave a ratio, or a bound of one, open; NaN is not known for other reasons."""
     return ratio == 0 or math.isinf(ratio)

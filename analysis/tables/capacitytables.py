@@ -13,7 +13,7 @@ import pandas as pd
 from analysis.evaluation import curves
 from analysis.evaluation.results import Results
 from analysis.labels import words
-from analysis.statistics.estimate import estimate
+from analysis.statistics.estimate import estimate, medians_of_times
 from analysis.tables.cellcolumns import cell_heads, cell_of
 from analysis.tables.table import NOT_KNOWN, Shown, Table, with_interval
 
@@ -168,8 +168,10 @@ def rates(results: Results) -> Table | None:
     kept = results.sifted.kept
     if kept.empty:
         return None
-    medians = kept.groupby("cell")[[*LATENCIES, CPU, "error_count"]].median()
-    limits = kept.groupby("cell")["limited_by"].agg(limits_text) if "limited_by" in kept else None
+    by_cell = kept.groupby("cell")
+    medians = by_cell[[CPU, "error_count"]].median()
+    medians = medians.join(by_cell[[*LATENCIES]].apply(medians_of_times))
+    limits = by_cell["limited_by"].agg(limits_text) if "limited_by" in kept else None
     cells = results.cells[results.cells["n"] > 0].join(medians, on="cell")
     cells["limited_by"] = "" if limits is None else cells["cell"].map(limits).fillna("")
     heads = cell_heads(results)
@@ -179,7 +181,8 @@ def rates(results: Results) -> Table | None:
         name="rates",
         title="Requests a second",
         note=f"{_medians(results)} Latency: so many per cent of the answers took no longer; "
-        "a dash where the generator tells none (wrk tells none of pipelined requests). Errors: of one trial.",
+        "a dash where the generator tells none (wrk: of pipelined requests, and where an answer took over 2 s). "
+        "Errors: of one trial.",
         data=cells[told].rename(columns=figures),
         head=(*heads, "Requests/s", *LATENCIES.values(), "Server's CPU a request (µs)", "Errors", "Limit"),
         rows=tuple((*cell_of(results, row), *_shown_rates(row)) for row in cells.to_dict("records")),

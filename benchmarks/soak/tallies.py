@@ -153,6 +153,7 @@ def sums(soaks: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     ill = (f"{count:,} {AUDITED[kind]}" for kind, count in found.items() if count)
     return {
         "trials": f"{sum(told['trials']['recorded'] for told in soaks):,}",
+        "counted": f"{sum(told['attempts']['counted'] for told in soaks):,}",
         "faults": count_of(faults, "fault"),
         "found": ", ".join(ill) or "nothing was lost, wrong or left",
     }
@@ -162,7 +163,10 @@ def _lines(soaks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     all_of_it = sums(soaks)
     faults = _sums(told["faults"] for told in soaks)
     found = {kind: sum(told["found"][kind] for told in soaks) for kind in KINDS}
-    yield f"Of {all_of_it['trials']} trials with {all_of_it['faults']} among them: {all_of_it['found']}."
+    yield (
+        f"Of {all_of_it['trials']} trials, {all_of_it['counted']} of which count, with {all_of_it['faults']} among "
+        f"them: {all_of_it['found']}."
+    )
     yield ""
     yield from map(_soak, soaks)
     yield ""
@@ -177,8 +181,7 @@ def _lines(soaks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield from _table(("audit", "found"), [(AUDITED[kind], f"{count:,}") for kind, count in found.items()])
     yield ""
     attempts = [told["attempts"] for told in soaks]
-    made, counted = (sum(each[name] for each in attempts) for name in ("n", "counted"))
-    yield f"- {made:,} attempts were made, {counted:,} count."
+    yield f"- {sum(each['n'] for each in attempts):,} attempts were made, {all_of_it['counted']} count."
     reasons = sum((Counter(each["left_out"]) for each in attempts), Counter[str]())
     left_out = ", ".join(f"{count:,} `{name}`" for name, count in reasons.most_common())
     yield f"- Left out: {left_out or 'none'}."

@@ -58,12 +58,12 @@ class ClosedLoop:
 
 @dataclass(frozen=True)
 class Latency:
-    """From a request to the end of its answer, in ms."""
+    """From a request to the end of its answer, in ms; None where that was longer than the tool tells."""
 
-    p50_ms: float
-    p90_ms: float
-    p99_ms: float
-    p999_ms: float
+    p50_ms: float | None
+    p90_ms: float | None
+    p99_ms: float | None
+    p999_ms: float | None
 
 
 @dataclass(frozen=True)
@@ -92,13 +92,16 @@ class RateReading:
         return self.requests / self.seconds
 
 
-def percentiles(counts: Mapping[int, int]) -> Latency:
-    """Of microseconds with how often there were so many: the least that the share of them does not exceed."""
+def percentiles(counts: Mapping[int, int], beyond: int = 0) -> Latency:
+    """Of microseconds with how often there were so many: the least that the share of them does not exceed.
+
+    `beyond`: how many more times there were, which were longer than all that is told.
+    """
     values = sorted(counts)
     reached = list(accumulate(counts[value] for value in values))
-    wanted = [math.ceil(share / 100 * reached[-1]) for share in PERCENTILES]
-    times_us = (next(v for v, total in zip(values, reached, strict=True) if total >= rank) for rank in wanted)
-    return Latency(*(value / 1000 for value in times_us))
+    wanted = [math.ceil(share / 100 * (reached[-1] + beyond)) for share in PERCENTILES]
+    told = list(zip(values, reached, strict=True))
+    return Latency(*(next((us / 1000 for us, total in told if total >= rank), None) for rank in wanted))
 
 
 def there_were(**errors: int) -> dict[str, int]:

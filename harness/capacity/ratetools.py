@@ -10,7 +10,8 @@ know of its figures (wrk 4.1.0, src/wrk.c and src/stats.c):
   connection answers `depth` times for each latency of a batch, so that nearly all of these would be added to. What it
   adds is taken out again.
 - A batch of pipelined requests has one latency, that of its last answer. Those of requests are not known.
-- What took more than two seconds is an error (`timeout`), though it was answered, and is in no latency.
+- What took more than two seconds is an error (`timeout`), though it was answered, and is in no latency. So a percentile
+  that such answers reach is not known.
 
 h2load of nghttp2 asks by HTTP/1.1, pipelined or not, and by HTTP/2, each with TLS. What to know of its figures (h2load
 1.52, src/h2load.cc):
@@ -85,7 +86,7 @@ def read_wrk(said: str, loop: ClosedLoop, _folder: Path) -> RateReading:
     told, corrected = _wrk_numbers(last)
     measured = uncorrected(corrected, told["requests"] // loop.connections, told["duration_us"])
     _refuse_other_batches(told, measured, loop)
-    batch = percentiles(measured) if measured else None
+    batch = percentiles(measured, told["timeout"]) if measured else None
     return RateReading(
         seconds=told["duration_us"] / 1e6,
         requests=told["requests"] - told["status"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -16,6 +17,7 @@ CLOCK_MS = 1.0  # logs count whole ms
 APART_MS = 2 * CLOCK_MS  # two times of one instant, each of them in whole ms
 NOT_MODIFIED = 304
 DOCUMENT_ASKED = "document_asked_ms"  # of a timeline: `started_ms` of the request for the document shown
+_USER = re.compile("^(https?://)[^/?#]*@")
 
 
 @dataclass(frozen=True)
@@ -198,6 +200,11 @@ class Connection:
     connect_ms: float | None = None
     connecting: Span | None = None
     securing: Span | None = None
+
+
+def without_user(url: str) -> str:
+    """A URL of http or https without the user name and the password that may be in it: they do not travel there."""
+    return _USER.sub(r"\1", url)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import json
 import re
 import shutil
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -131,7 +131,7 @@ def copy_run(
     `portraits`: with the files of loads that were looked at, which hold what the pages hold.
     """
     target.mkdir(parents=True)
-    rates, published = _rates(run, plan), _is_own(run / PUBLISHED)
+    rates, published = _rates(run, plan), _is_own(run / PUBLISHED, run)
     packed = {
         name: f"{path.relative_to(run).parts[0]}/{digest}/{name}" for name, (digest, path) in rates.items()
     }
@@ -139,16 +139,17 @@ def copy_run(
     (target / STUDY).write_text(study.text, encoding="utf-8")
     if published:
         (target / PUBLISHED).write_text(without_paths(_text(run / PUBLISHED)), encoding="utf-8")
-    for path in filter(_is_own, sorted(run.glob("*.jsonl"))):
+    for path in _own(run, run.glob("*.jsonl")):
         with (target / path.name).open("wb") as file:
             file.writelines(_lines(path, names))
-    _copy_environment(run / ENVIRONMENT, target / ENVIRONMENT, names)
+    if _is_own(run / ENVIRONMENT, run):
+        _copy_environment(run / ENVIRONMENT, target / ENVIRONMENT, names)
     for name, (_, path) in rates.items():
         _copy(path, target / packed[name])
-    for path in filter(_is_own, sorted((run / SETS).glob("*.toml"))):
+    for path in _own(run, (run / SETS).glob("*.toml")):
         _copy(path, target / SETS / path.name)
     series = (*SHORT_SERIES, *LONG_SERIES) if whole_series else SHORT_SERIES
-    left_out = Counter(_copy_kept(run / TRIALS, target / TRIALS, series, portraits=portraits))
+    left_out = Counter(_copy_kept(run, target, series, portraits=portraits))
     left_out.update(f"{ASKED_FOR}/" for path in (run / ASKED_FOR).glob("*") if path.is_file())
     return left_out
 
@@ -167,9 +168,8 @@ def _rates(run: Path, plan: Plan) -> dict[str, tuple[str, Path]]:
     RecordsError when one of the plan is not among them, or two have the same name.
     """
     rates: dict[str, tuple[str, Path]] = {}
-    named = [(run / folder, path) for folder in (RATES, TEMPLATES) for path in (run / folder).glob("**/*")]
-    for folder, path in sorted(pair for pair in named if _is_own(pair[1])):
-        kept = KEPT_RATE.fullmatch(path.relative_to(folder).as_posix())
+    for path in _own(run, (path for folder in (RATES, TEMPLATES) for path in (run / folder).glob("**/*"))):
+        kept = KEPT_RATE.fullmatch("/".join(path.relative_to(run).parts[1:]))
         if kept is None:
             continue
         if rates.setdefault(kept["file"], (kept["digest"], path))[0] != kept["digest"]:
@@ -230,8 +230,6 @@ def _records(path: Path, names: Collection[str]) -> Iterator[bytes]:
 
 
 def _copy_environment(path: Path, target: Path, names: Collection[str]) -> None:
-    if not _is_own(path):
-        return
     try:
         environment = jsontext.read(path)
     except ValueError as error:
@@ -263,8 +261,11 @@ def _told_of_page(archive: Any, names: Collection[str]) -> Any:
     return {key: told_of_nobody(value, names) if key in WRITTEN else value for key, value in archive.items()}
 
 
-def _copy_kept(trials: Path, target: Path, series: Collection[str], *, portraits: bool) -> Iterator[str]:
-    """Copy these series of trials, and all that was kept of portraits if that is wanted; the names of all else."""
+def _copy_kept(run: Path, target: Path, series: Collection[str], *, portraits: bool) -> Iterator[str]:
+    """Copy these series of trials, and all that was kept of portraits if that is wanted; the names of all else, of what
+    lies elsewhere that of the trial alone.
+    """
+    trials = run / TRIALS
     for path in sorted(trials.glob("*/**/*")):
         if not path.is_file():
             continue
@@ -274,15 +275,27 @@ def _copy_kept(trials: Path, target: Path, series: Collection[str], *, portraits
             if inner.parts[0].startswith(PORTRAIT)
             else path.name in series and len(inner.parts) == 2
         )
-        if wanted and _is_own(path):
-            _copy(path, target / inner)
+        if not _is_inside(path.parent, run):
+            yield f"{inner.parts[0]}/"
+        elif wanted and _is_own(path, run):
+            _copy(path, target / TRIALS / inner)
         else:
             yield path.name if path.parent.parent == trials else f"{path.parent.name}/"
 
 
-def _is_own(path: Path) -> bool:
-    """Whether a file lies in the run. A link leads to something else, which nobody meant to pass on."""
-    return path.is_file() and not path.is_symlink()
+def _own(run: Path, paths: Iterable[Path]) -> list[Path]:
+    """Those that are files of the run, in order."""
+    return [path for path in sorted(paths) if _is_own(path, run)]
+
+
+def _is_own(path: Path, run: Path) -> bool:
+    """Whether it is a file that lies in the run."""
+    return path.is_file() and _is_inside(path, run)
+
+
+def _is_inside(path: Path, run: Path) -> bool:
+    """Whether a path lies in the run. A link, its own or that of a folder, leads to what nobody meant to pass on."""
+    return path.resolve() == run.resolve() / path.relative_to(run)
 
 
 def _copy(path: Path, target: Path) -> None:

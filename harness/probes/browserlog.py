@@ -8,7 +8,7 @@ import ipaddress
 import math
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -78,14 +78,24 @@ def cut_off(evidence: Evidence) -> str | None:
 
 def lost(evidence: Evidence) -> str | None:
     """What the page asked its hosts for and never got, for want of a transport."""
-    gone = [
-        f"{request.url} ({request.error})"
-        for request in load_requests(evidence)
-        if request.failure is Failure.TRANSPORT
-        and request.host in evidence.setup.page_hosts
-        and not refused(request.address)
-    ]
-    return listed("lost on the way:", gone)
+    return listed("lost on the way:", _lost(evidence, load_requests(evidence)))
+
+
+def lost_before(evidence: Evidence) -> str | None:
+    """What the visit that fills the cache never got, and the load had to fetch: the cache was not whole."""
+    visit = evidence.get(FirstVisit)
+    if visit is None:
+        return None
+    fetched = {request.address for request in load_requests(evidence) if not request.used_cache}
+    before = (request for request in visit.log.page_requests if request.address in fetched)
+    return listed("lost on the way in the first load, which fills the cache:", _lost(evidence, before))
+
+
+def _lost(evidence: Evidence, requests: Iterable[Request]) -> Iterator[str]:
+    for request in requests:
+        own = request.host in evidence.setup.page_hosts and not refused(request.address)
+        if own and request.failure is Failure.TRANSPORT:
+            yield f"{request.url} ({request.error})"
 
 
 @dataclass(frozen=True)
@@ -315,6 +325,8 @@ class BrowserLogProbe(Probe):
 
 class FirstVisitProbe(Probe):
     """What the browser did in the visit that filled its cache, which the trial makes before the load."""
+
+    reasons = (Fault(Blame.LOST, Outcome.MISSING_OBJECTS, lost_before, of_time_outs=True),)
 
     def seen(self) -> FirstVisit | None:
         return FirstVisit(self.load.first_visit) if self.load.first_visit is not None else None

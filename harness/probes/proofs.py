@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate
+from urllib.parse import urlsplit
 
 from harness.engines.browserlog import NOT_MODIFIED, BrowserLog, Connection, Request
 from harness.model.condition import CacheState
@@ -16,11 +17,12 @@ from harness.model.protocol import Protocol
 from harness.probes.evidence import Evidence, ServerAnswers, listed
 from harness.probes.timeline import load_requests, page_requests
 from sites.asked import refused
+from sites.urls import DEFAULT_PORTS
 
 # Servers answer these while they read the request, and log no request for it, or one without a host.
 TOO_LONG = frozenset({414, 431})
 PORT_FOLLOWS = ":"  # in an address; an engine that does not tell its ports has another name for a connection
-CONNECTIONS_PER_HOST = 6  # of QtWebKit (and Chromium): with more requests at once it pipelines
+CONNECTIONS_PER_HOST = 6  # and port, of QtWebKit (and Chromium): with more requests at once it pipelines
 VALIDATORS = ("etag", "last-modified")
 FRESH_FOR = re.compile(r"max-age\s*=\s*\"?0*[1-9]")
 
@@ -161,12 +163,14 @@ def not_pipelined(evidence: Evidence) -> str | None:
 
 
 def _most_at_once(requests: Iterable[Request]) -> int:
-    """The most requests to one host that were under way at the same time."""
-    steps: dict[str, list[tuple[float, int]]] = {}
+    """The most requests to one host and port that were under way at the same time."""
+    steps: dict[tuple[str | None, int | None], list[tuple[float, int]]] = {}
     for request in requests:
         if request.ended_ms is not None:
-            steps.setdefault(request.host, []).extend([(request.started_ms, 1), (request.ended_ms, -1)])
-    return max((max(accumulate(step for _, step in sorted(host))) for host in steps.values()), default=0)
+            place = urlsplit(request.url)
+            there = place.hostname, place.port or DEFAULT_PORTS.get(place.scheme)
+            steps.setdefault(there, []).extend([(request.started_ms, 1), (request.ended_ms, -1)])
+    return max((max(accumulate(step for _, step in sorted(each))) for each in steps.values()), default=0)
 
 
 def _connections(evidence: Evidence) -> tuple[Connection, ...]:

@@ -292,6 +292,7 @@ def visit(
                 browser.load(start_url, timeout_s)
             with watch.limit(REST_LIMIT_S + ANSWER_S, "rest of the page"):
                 settles(browser, client.link, rtt_ms)
+            _refuse_crashed(fresh)
         client.link.check()
         log = fresh.read_log()
         with watch.limit(END_S, "end of the browser"):
@@ -302,6 +303,12 @@ def visit(
     time.sleep(rtt_ms / 2 / 1e3)  # what it sent last comes to the servers
     fresh.start_over()
     return log
+
+
+def _refuse_crashed(fresh: FreshBrowser) -> None:
+    if fresh.crashes:
+        crashed = ", ".join(fresh.crashes)
+        raise TrialFailed(Outcome.PAGE_ERROR, f"a process of the browser crashed: {crashed}")
 
 
 class BrowserLab(Lab):

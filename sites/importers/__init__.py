@@ -26,12 +26,12 @@ from harness.input.shown import brief
 from harness.input.textfile import read_file
 from harness.system.files import remove_leftovers
 from sites.archive import TOTAL_LIMIT_BYTES, Archive, check_free, write_archive
-from sites.htcache import is_mirror, text_gzipped
+from sites.htcache import UNREADABLE, is_mirror, text_gzipped
 from sites.httrack import NOTES, read_rounds, responses_of
 from sites.importers.har import read_har
 from sites.importers.recording import ONE_PAGE, RESPONSE_LIMIT, Recording, why
 from sites.importers.settle import responses, settle
-from sites.importers.wacz import UNREADABLE, WARC_NAME, check_names, read_wacz
+from sites.importers.wacz import WARC_NAME, check_names, read_wacz
 from sites.importers.warcfile import read_warc
 from sites.importers.warcrecords import GZIP_MAGIC
 from sites.response import BODY_LIMIT_BYTES, Response
@@ -53,6 +53,8 @@ LEFT_OUT = (
     "bodies left out because the file that they are said to be in is not beside the HAR, or is too large"
 )
 
+MOST_TIMES = 300  # the size of a zip, once its HAR is unpacked
+ALWAYS_FINE_BYTES = 50_000_000  # also of a tiny zip
 INDEXES = ("index.html", "index.htm")
 # Types that Python's table lacks, or has otherwise than browsers want them.
 TYPES = {
@@ -161,7 +163,10 @@ def read_har_file(file: IO[bytes], into: Recording) -> None:
 
 
 def read_har_zip(file: IO[bytes], into: Recording) -> None:
-    """A HAR in a zip with its files; ArchiveError as `read_har`, and when the zip is damaged or has several."""
+    """A HAR in a zip with its files; ArchiveError as `read_har`, and when the zip is damaged, has several, or has one
+    that unpacks beyond measure.
+    """
+    size = file.seek(0, os.SEEK_END)
     try:
         with zipfile.ZipFile(file) as packed:
             names = packed.namelist()
@@ -169,6 +174,11 @@ def read_har_zip(file: IO[bytes], into: Recording) -> None:
             hars = _hars(names)
             if len(hars) > 1:
                 raise ArchiveError(f"it is a zip of {len(hars)} HARs; unpack it and give one of them")
+            unpacked = packed.getinfo(hars[0]).file_size
+            if unpacked > max(ALWAYS_FINE_BYTES, MOST_TIMES * size):
+                raise ArchiveError(
+                    f"it has {size:,} bytes and its HAR would unpack to {unpacked:,}; get it from its source"
+                )
             within = partial(_within, packed, frozenset(names), PurePosixPath(hars[0]).parent)
             with packed.open(hars[0]) as har:
                 read_har(har, into, _Attached(into, within))

@@ -35,7 +35,7 @@ from sites.importers.recording import (
 )
 from sites.importers.settle import DOCUMENT
 from sites.mediatype import HTML_TYPES, is_text, mime_of
-from sites.response import RecordedLoad, RecordedRequest, header_of, is_load_time
+from sites.response import LATEST_MS, RecordedLoad, RecordedRequest, header_of, is_load_time
 from sites.urls import canonical_url, parse_url
 
 FILE_LIMIT_BYTES = 500_000_000  # it is read as a whole, which takes some times as much memory
@@ -45,7 +45,7 @@ ERROR_STATUS = 400  # of these Chrome calls an empty body an error, too
 TLS_APART = ("Firefox",)  # the format wants `ssl` within `connect`, and Firefox counts it beside
 QUEUED = "blocked"  # the phase before a name is looked up
 _LATEST = datetime.max.replace(tzinfo=UTC)
-_NEXT_HEADER, _FOLDED = re.compile(r"\r?\n(?![ \t])"), re.compile(r"\s*\r?\n[ \t]+")
+_NEXT_HEADER, _FOLDED = re.compile(r"\r?\n(?![ \t])"), re.compile(r"(?<!\s)\s*\r?\n[ \t]+")
 Attached = Callable[[str], bytes | None]
 """The body in the file of that name; None when there is none."""
 Travelled = Callable[[str, str, int], bool]
@@ -219,7 +219,11 @@ def _loads(pages: list[Any], entries: list[_Entry]) -> Iterator[tuple[str, Recor
         ):
             continue
         waited = [entry.waited(began) for entry in asked]
-        over = [(request, connecting) for request, connecting in waited if request.ended_ms <= took_ms]
+        over = [
+            (request, connecting)
+            for request, connecting in waited
+            if request.asked_ms >= -LATEST_MS and request.ended_ms <= took_ms
+        ]
         if over:
             requests, handshakes = zip(*over, strict=True)
             yield canonical_url(asked[0].url), RecordedLoad(took_ms, requests, handshakes)

@@ -12,7 +12,6 @@ import json
 import re
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
@@ -22,6 +21,7 @@ from harness.errors import ArchiveError, StorageFailed
 from harness.system.files import utc_text, whole_file
 from sites import warc
 from sites.archiveindex import Entry
+from sites.htcache import UNREADABLE
 from sites.importers.recording import Recording, why
 from sites.importers.warcfile import WarcReader
 from sites.response import Response
@@ -124,7 +124,6 @@ def surt(url: str) -> str:
 WARC_NAME = re.compile(r"archive/[^/]+\.warc(\.gz)?", re.IGNORECASE)
 LONGEST_NAME = 1000
 METADATA_LIMIT_BYTES = 20_000_000
-UNREADABLE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, ValueError, RuntimeError)
 
 
 def read_wacz(file: IO[bytes], into: Recording) -> None:

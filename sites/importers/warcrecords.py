@@ -120,15 +120,21 @@ def http_head(payload: IO[bytes]) -> StatusAndHeaders | None:
 
 
 def final_head(payload: IO[bytes]) -> tuple[StatusAndHeaders | None, int]:
-    """The head of a response and how many interim ones (`103 Early Hints`) were passed over to come to it."""
+    """The head of a response and how many interim ones (`103 Early Hints`) were passed over to come to it.
+
+    None when they do not end within `LINE_LIMIT_BYTES`.
+    """
+    heads = BytesIO(payload.read(LINE_LIMIT_BYTES))
     passed = 0
     while True:
-        head, at = http_head(payload), payload.tell()
-        another = head is not None and 100 <= status(head) < 200 and payload.read(5) == b"HTTP/"
-        payload.seek(at)
+        head, at = http_head(heads), heads.tell()
+        another = head is not None and 100 <= status(head) < 200 and heads.read(5) == b"HTTP/"
+        heads.seek(at)
         if not another:
-            return head, passed
+            break
         passed += 1
+    payload.seek(at)
+    return (head if at < LINE_LIMIT_BYTES else None), passed
 
 
 def status(head: StatusAndHeaders) -> int:

@@ -31,7 +31,7 @@ _MAY_STAY_OPEN = words(
     "optgroup colgroup rp rt html head body"
 )
 _UNSHOWN = frozenset({"head", "script", "style", "link", "meta", "title", "base", "template", "noscript"})
-_PRELUDE = re.compile(r"([^{};]*)([{};])")
+_PRELUDE = re.compile(r"([^{};]*)([{};]|\Z)")
 _CSS_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 # What makes a selector depend on more than the element itself, its ancestors and their classes.
 _DEPENDENT = re.compile(r"[\[+~]|:(?:nth-|first-child|first-of|last-|only-|empty|has\()")

@@ -99,7 +99,11 @@ class Tag:
         return next((attribute.value or "" for attribute in self.attributes if attribute.name == name), None)
 
     def with_attribute(self, name: str, value: str | None) -> Tag:
-        """With the attribute set, in its place or at the end."""
+        """With the attribute set, in its place or at the end. One without value goes to the end, where nothing can run
+        into its name.
+        """
+        if value is None and name in self.names:
+            return self.without(name).with_attribute(name, value)
         if name not in self.names:
             kept = self.attributes
             if kept and not self.tail.startswith((">", *SPACE)):  # `a=b/>`: the slash is the value's
@@ -112,13 +116,25 @@ class Tag:
         )
 
     def without(self, *names: str) -> Tag:
-        """Without those attributes."""
-        return replace(
-            self, attributes=tuple(attribute for attribute in self.attributes if attribute.name not in names)
-        )
+        """Without those attributes. White space keeps the others apart from what comes to stand before them."""
+        kept = [attribute for attribute in self.attributes if attribute.name not in names]
+        if len(kept) == len(self.attributes):
+            return self
+        attributes = tuple(replace(attribute, source=_apart(attribute.source)) for attribute in kept)
+        moved = kept and kept[-1] is not self.attributes[-1]
+        return replace(self, attributes=attributes, tail=_apart(self.tail) if moved else self.tail)
 
 
 MarkupToken = Chars | Comment | Other | Tag
+
+
+def ends_a_value(following: str) -> bool:
+    """Whether a value without quotes ends where this begins."""
+    return following.startswith((*SPACE, ">"))
+
+
+def _apart(source: str) -> str:
+    return source if ends_a_value(source) else f" {source}"
 
 
 def start_tag(name: str, attributes: Iterable[tuple[str, str | None]]) -> Tag:

@@ -23,7 +23,7 @@ BODY_HEADERS = frozenset({"content-length", "content-md5", "content-range", "dig
 _ANY_SIZE = 2**62
 _PRELOADING = {"preload", "modulepreload"}
 _PRELOAD = re.compile(
-    r"<([^<>]*)>\s*(?:;(?:[^\",;]|\"[^\"]*\")*)*?;\s*rel\s*=\s*\"?[^\",;]*\b(?:module)?preload\b",
+    r"<([^<>]*)>\s*(?:;(?:[^<\",;]|\"[^\"]*\")*)*?;\s*rel\s*=\s*\"?[^<\",;]*\b(?:module)?preload\b",
     re.IGNORECASE,
 )
 PRELOADED = "the page preloads it"  # and would do so, too, where it is named no more
@@ -282,10 +282,16 @@ class Inventory:
     def size_of_load(self, original: Inventory, asked: Collection[str]) -> Size:
         """What a load asks for, where a load of the original asked for the URLs `asked`.
 
-        Of these, those that are still referred to, or that only scripts ask for; and the files that filters added.
+        Of these, those that are still referred to, or that only scripts ask for; and the files that filters added. A
+        file that `shard` moved is no new one: it counts where the load asked for it at its old address.
         """
         loaded = original.asked(asked)
-        new = [name for name in self.unscripted if name not in original.bytes]
+        unasked = original.bytes.keys() - loaded
+        new = [
+            name
+            for name in self.unscripted
+            if name not in original.bytes and address_before_shard(name) not in unasked
+        ]
         gone = set(original.unscripted) - set(self.unscripted)
         return self._size([*new, *(name for name in self.bytes if name in loaded and name not in gone)])
 
@@ -307,6 +313,11 @@ class Inventory:
 def bare(url: str) -> str:
     """A URL as it is told from others here: without scheme and fragment, whatever the case of its percent escapes."""
     return url_key(url).partition("://")[2].partition("#")[0]
+
+
+def address_before_shard(name: str) -> str:
+    """The old address of a file that `shard` moved: `host/path` of `shard1.host/path`."""
+    return name.partition(".")[2]
 
 
 def _same(url: str, location: str | None) -> bool:

@@ -21,11 +21,11 @@ _LOOKS_AROUND = re.compile(
     re.IGNORECASE,
 )
 _WRITES = re.compile(r"document\s*\.\s*write(?:ln)?\b|document\s*\[\s*[\"']write")
-_DIRECTIVE = re.compile(r"\s*(?:(?:/\*.*?\*/|//[^\n]*\n)\s*)*[\"']use strict[\"']", re.DOTALL)
+_DIRECTIVE = re.compile(r"\s*+(?:(?:/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/|//[^\n]*+\n)\s*+)*+[\"']use strict[\"']")
 _DECLARES = re.compile(r"\b(?:function|class|let|const)\b")
 _CLASSIC_TYPES = SCRIPT_TYPES | {"", "text/livescript", "text/javascript1.5", "text/jscript"}
 # A function of nothing but a comment of several lines: before template literals, a way to write a long text.
-_COMMENT_AS_TEXT = re.compile(r"\{\s*/\*(?!\*/)[^*\n]*\n(?:(?!\*/).)*\*/\s*\}(?=.*toString)", re.DOTALL)
+_COMMENT_AS_TEXT = re.compile(r"\{\s*/\*(?!\*/)[^*\n]*\n[^*]*+(?:\*(?!/)[^*]*+)*+(\*/\s*\})?")
 
 
 def is_classic(tag: Tag) -> bool:
@@ -47,8 +47,16 @@ def is_deferred(tag: Tag) -> bool:
     """Whether the script of an element waits for the end of the document: a module, or a file with `defer`."""
     if "async" in tag.names:
         return False
-    is_module = (tag.get("type") or "").strip().lower() == "module"
-    return is_module or (is_classic(tag) and {"src", "defer"} <= tag.names)
+    return _is_module(tag) or (is_classic(tag) and {"src", "defer"} <= tag.names)
+
+
+def is_async(tag: Tag) -> bool:
+    """Whether the script of an element runs as soon as it is there: a module, or a file, with `async`."""
+    return "async" in tag.names and (_is_module(tag) or (is_classic(tag) and "src" in tag.names))
+
+
+def _is_module(tag: Tag) -> bool:
+    return (tag.get("type") or "").strip().lower() == "module"
 
 
 def why_not_movable(script: str) -> str | None:
@@ -113,10 +121,16 @@ def minified(script: str) -> str | None:
     if _is_json(script):
         return script
     program = shortened("javascript", script)
-    if program is None or _COMMENT_AS_TEXT.search(script):
+    if program is None or _may_read_comments(script):
         return None
     short: str = rjsmin.jsmin(script, keep_bang_comments=True)
     return short if shortened("javascript", short) == program else None
+
+
+def _may_read_comments(script: str) -> bool:
+    """Whether a script may read the comment that is a function's body."""
+    before_reading = script.rpartition("toString")[0]
+    return any(comment[1] for comment in _COMMENT_AS_TEXT.finditer(before_reading))
 
 
 def _is_json(script: str) -> bool:

@@ -47,7 +47,7 @@ CLOSING = {"}": "{", ")": "(", "]": "["}
 Node = Any  # tinycss2 has no types
 _URL_HINT = re.compile(r"(?i)url\(|@import|image-set\(|src\(")
 _CUSTOM = re.compile(r"(?i)--|initial-value|result")
-_BORROWS = re.compile(r"(?i)var\(|\(\s*--|--[\w-]+\(|\\")
+_BORROWS = re.compile(r"(?i)var\(|\(\s*--|(?<![\w-])--[\w-]++\(|\\")
 _BORROWED_STRING = re.compile(r"(?i)(?:image-set|src)\([^()]*var\(")
 _BARE = re.compile(r"[A-Za-z0-9_./:?&=%#~+,;@!*$-]+")
 
@@ -82,19 +82,25 @@ class Import:
 
 
 def is_well_formed(css: str) -> bool:
-    """Whether every bracket, string and comment is closed, and every rule, so that text can follow it as it stands."""
+    """Whether every bracket, string and comment is closed, and every rule, so that text can follow it as it stands.
+
+    Outside of blocks a semicolon ends at-rules alone; elsewhere it begins the next rule.
+    """
     opened: list[str] = []
-    last = ";"
+    begun: Token | None = None  # the first token of the rule that has not ended
     for token in tokens(css):
         if token.kind in ("bad", "bad_url") or token.text == "\\":
             return False
+        if begun is None and token.kind not in ("space", "comment", "cd"):
+            begun = token
         if token.opens:
             opened.append(token.opens)
         elif token.text in CLOSING and (not opened or opened.pop() != CLOSING[token.text]):
             return False
-        if token.kind not in ("space", "comment", "cd"):
-            last = token.text
-    return not opened and last in (";", "}")
+        ends = token.text == "}" or (token.text == ";" and begun is not None and begun.kind == "at")
+        if ends and not opened:
+            begun = None
+    return begun is None
 
 
 def has_rule(css: str, name: str) -> bool:

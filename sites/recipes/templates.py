@@ -5,8 +5,8 @@ Each is served as published, and but for one object the packages hold all that i
 
 `agency` is a real multi-host page under permissive licences: Start Bootstrap's Agency of 2023, with what it refers to
 on four other hosts: Bootstrap's scripts (cdn.jsdelivr.net), Font Awesome (use.fontawesome.com), style sheets and fonts
-of Google Fonts. One object is not to be had (cdn.startbootstrap.com/sb-forms-latest.js) and remains a miss: 33
-requests, 32 of them answered by 5 hosts.
+of Google Fonts. One object is not to be had (cdn.startbootstrap.com/sb-forms-latest.js): of 33 requests 32 are
+answered, by 5 hosts, and HTTrack archives the 404 of the other one.
 """
 
 from __future__ import annotations

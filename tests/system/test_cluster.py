@@ -163,7 +163,7 @@ def test_a_worker_that_dies_as_its_task_ends_is_told_of(
             worker = worker_named(cluster, name)
             with contextlib.suppress(WorkerLost):
                 assert worker.call(os.system, f"(sleep {number * 0.001}; kill -9 $PPID) &") == 0
-            process.wait()
+            wait_until(lambda: process.poll() is not None, f"the end of {name}")  # noqa: B023
     gc.collect()  # what asyncio says of tasks that nobody asked for
     assert "never retrieved" not in caplog.text
 

@@ -130,14 +130,14 @@ def test_a_signal_ends_a_command_at_any_instant(
 def test_a_command_whose_standard_error_nobody_reads_hears_a_signal(coldload: Coldload) -> None:
     """Not even `interrupted` can be said then."""
     reading, writing = os.pipe()
+    process = coldload.start(*SLEEPER, stderr=writing)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "up\n"
     os.set_blocking(writing, False)
     with contextlib.suppress(BlockingIOError):
         while True:
             os.write(writing, bytes(4096))
     os.set_blocking(writing, True)
-    process = coldload.start(*SLEEPER, stderr=writing)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "up\n"
     process.send_signal(signal.SIGTERM)
     process.communicate()
     os.close(reading)

@@ -58,6 +58,11 @@ AGAIN = """<img src="/kept.png"><img src="/kept.png"><script>
 for (let times = 0; times < 3; times++) {
   const asked = new XMLHttpRequest(); asked.open("GET", "/kept.png", false); asked.send();
 }</script>"""
+# A request with a password in its URL, and a frame that is sent to where no redirect may lead.
+ODD = """<iframe src="/away"></iframe><script>
+const asked = new XMLHttpRequest(); asked.open("GET", "/gone", false, "me", "secret"); asked.send();
+</script>"""
+LATER = """onload = () => setTimeout(() => { new Image().src = "/late.png"; }, 0);"""
 WORKS_ON = """onload = () => setTimeout(() => {
   const begun = performance.now(); while (performance.now() - begun < 2000);
 }, 0);"""
@@ -76,7 +81,7 @@ def lab(
 @pytest.fixture(scope="module")
 def records(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, Protocol], Record]:
     """Each protocol on a small page of two hosts, and on one with a redirect and with what is not there. A page that
-    asks for a picture again, and one that works on after its load.
+    asks for a picture again, one that works on after its load, and one whose requests are odd.
     """
     root = tmp_path_factory.mktemp("archives")
     moved = Response(f"{START_URL}moved.png", 302, (("Location", "/there.png"),), b"")
@@ -88,13 +93,14 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, Protoco
         "small": small_site(root),
         "moved": page_of(root, "moved", body, moved, there),
         "again": page_of(root, "again", AGAIN, kept),
+        "odd": page_of(root, "odd", ODD, Response(f"{START_URL}away", 302, (("Location", "foo://x/"),), b"")),
         "works": page_of(root, "works", f"<p>text<script>{WORKS_ON}</script>"),
     }
 
     def run() -> dict[tuple[str, Protocol], Record]:
         cells = [("small", protocol) for protocol in SPOKEN]
         cells += [("moved", protocol) for protocol in EACH_WIRE]
-        cells += [("again", Protocol.H2), ("works", Protocol.H2)]
+        cells += [("again", Protocol.H2), ("odd", Protocol.H2), ("works", Protocol.H2)]
         with lab(archives, *SPOKEN) as opened:
             return {
                 (name, protocol): trial(opened, number, cell(name, protocol))
@@ -149,6 +155,22 @@ def test_what_a_page_works_after_its_load_event_is_no_part_of_it(
     assert works is not None
     assert small is not None
     assert works < small + 1  # of 2 s
+
+
+def test_urls_hold_no_password(records: dict[tuple[str, Protocol], Record]) -> None:
+    assert records["odd", Protocol.H2].observation.missed == (f"{START_URL}gone",)
+
+
+def test_a_request_that_waits_for_its_answer_at_the_end_was_asked_for_when_it_was(tmp_path: Path) -> None:
+    archives = {"later": page_of(tmp_path, "later", f"<p>text<script>{LATER}</script>")}
+
+    def run() -> Record:
+        with lab(archives) as opened:
+            return trial(opened, 1, cell("later", link=Link.of(50, 1000)))
+
+    record = inside(run)
+    assert (record.outcome, record.reason) == (Outcome.OK, None)
+    assert (record.observation.requests, record.observation.requests_after_load) == (1, 1)
 
 
 @pytest.mark.parametrize("protocol", SPOKEN)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.engines.chromium import devtools
 from harness.engines.chromium.engine import ChromiumMaker
 from harness.errors import Outcome
 from harness.lab.testbed import CLIENT
@@ -28,6 +29,7 @@ from sites.archive import write_archive
 from sites.warc import About
 from tests.facts import tells
 from tests.system.conftest import CHROMIUMS, OTHER_HOST, START_URL, condition, html, inside, small_site, trial
+from tests.system.test_hostile import CRASH
 
 # Of /proc/net/tcp: by port 443, in its states.
 HTTPS_LISTENS, HTTPS_IS_THERE = (
@@ -214,17 +216,28 @@ def test_a_page_that_never_finishes_is_a_timeout(tmp_path: Path, driver: Driver)
     assert good.outcome is Outcome.OK
 
 
-def test_a_first_visit_that_never_finishes_is_no_time_out_of_the_load(tmp_path: Path) -> None:
-    endless = html(START_URL, "<script>while (true) {}</script>")
-    archive = write_archive(tmp_path, "endless", About(START_URL, "test", "", ()), [endless])
-    cell = replace(condition("endless", Protocol.HTTP1), cache=CacheState.WARM)
+@pytest.mark.parametrize(
+    ("driver", "script", "frame", "why"),
+    [
+        (Driver.PLAYWRIGHT, "while (true) {}", "", "no load event within 4 s"),
+        (Driver.SELENIUM, "", CRASH, "a process of the browser crashed: renderer by SIGTRAP"),
+    ],
+)
+def test_a_first_visit_that_fails_is_told_and_is_no_time_out_of_the_load(
+    tmp_path: Path, driver: Driver, script: str, frame: str, why: str
+) -> None:
+    """Also one whose page has its load event, and lost a frame of another site, which chromedriver does not tell."""
+    framed = html(f"https://{OTHER_HOST}/", f"<script>{frame}</script>")
+    start = html(START_URL, f'<script>{script}</script><iframe src="{framed.url}"></iframe>')
+    archive = write_archive(tmp_path, "bad", About(START_URL, "test", "", ()), [start, framed])
+    cell = replace(condition("bad", Protocol.HTTPS1, driver), cache=CacheState.WARM)
 
     def run() -> Record:
-        with browser_lab({"endless": archive}, [Protocol.HTTP1]) as opened:
+        with browser_lab({"bad": archive}, [Protocol.HTTPS1]) as opened:
             return trial(opened, 1, cell, timeout_s=4)
 
     record = inside(run)
-    why = "in the first load, which fills the cache: no load event within 4 s"
+    why = f"in the first load, which fills the cache: {why}"
     assert (record.outcome, record.reason) == (Outcome.PAGE_ERROR, why)
 
 
@@ -236,6 +249,29 @@ def test_a_link_that_a_script_puts_together_travels_by_the_protocol_all_the_same
     assert asked.observation.missed == ("http://site.example/x",)
     assert set(asked.observation.protocols) == {"http/1.1"}
     assert (good.outcome, good.observation.relayed_requests) == (Outcome.OK, 0)
+
+
+def test_a_request_with_a_password_in_its_url_is_proved_and_the_password_not_told(tmp_path: Path) -> None:
+    script = 'const x = new XMLHttpRequest(); x.open("GET", "/x", false, "me", "secret"); x.send()'
+    asked, _ = failing(tmp_path, f"<script>{script}</script>", Protocol.H2)
+    assert (asked.outcome, asked.reason) == (Outcome.OK, None)
+    assert asked.observation.missed == (f"{START_URL}x",)
+
+
+@pytest.mark.parametrize("driver", CHROMIUMS)
+def test_a_trace_that_lost_events_tells_no_times(
+    tmp_path: Path, driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(devtools, "BUFFER_KB", 64)
+    archive = small_site(tmp_path)
+
+    def run() -> Record:
+        with browser_lab({"small": archive}, [Protocol.H2]) as opened:
+            return trial(opened, 1, condition("small", Protocol.H2, driver), keep=["trace"])
+
+    record = inside(run)
+    seen = record.observation
+    assert (record.outcome, seen.traced, seen.main_thread_ms) == (Outcome.OK, True, None)
 
 
 def key(protocol: Protocol) -> Served:

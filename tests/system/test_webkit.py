@@ -62,6 +62,10 @@ RTT_MS = 10
 EARLY_MS = 0.15  # a packet may leave 0.06 ms early each way, and times are rounded
 WEB_PROCESS, NETWORK_PROCESS, PROGRAM = "WebKitWebProcess", "WebKitNetworkProcess", "webkit.program"
 # One-sided: a script and a style sheet with an error status and a redirect, of which the engine tells no protocol.
+ODD = """<img src="/0.png"><script>
+const asked = new XMLHttpRequest(); asked.open("GET", "/gone", false, "me", "secret"); asked.send();
+</script>"""  # a request with a password in its URL, and more redirects than WebKit follows
+REDIRECTS = 21
 UNTOLD = """<script src="/gone.js"></script><link rel="stylesheet" href="/gone.css"><img src="/moved.png">"""
 
 
@@ -77,15 +81,25 @@ def lab(
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, Protocol], Record]:
-    """Each protocol on a small page of two hosts, and on one of whose requests the engine does not tell everything."""
+    """Each protocol on a small page of two hosts, and on one of whose requests the engine does not tell everything. A
+    page whose requests are odd.
+    """
     root = tmp_path_factory.mktemp("archives")
     moved = Response(f"{START_URL}moved.png", 302, (("Location", "/there.png"),), b"")
     there = Response(f"{START_URL}there.png", 200, (("Content-Type", "image/png"),), picture())
-    archives = {"small": small_site(root), "untold": page_of(root, "untold", UNTOLD, moved, there)}
+    endless = [
+        Response(f"{START_URL}{number}.png", 302, (("Location", f"/{number + 1}.png"),), b"")
+        for number in range(REDIRECTS)
+    ]
+    archives = {
+        "small": small_site(root),
+        "untold": page_of(root, "untold", UNTOLD, moved, there),
+        "odd": page_of(root, "odd", ODD, *endless),
+    }
 
     def run() -> dict[tuple[str, Protocol], Record]:
         cells = [("small", protocol) for protocol in SPOKEN]
-        cells += [("untold", protocol) for protocol in EACH_WIRE]
+        cells += [("untold", protocol) for protocol in EACH_WIRE] + [("odd", Protocol.H2)]
         with lab(archives, *SPOKEN) as opened:
             return {
                 (name, protocol): trial(opened, number, cell(name, protocol))
@@ -121,6 +135,14 @@ def test_the_proof_comes_from_both_sides(
     assert (seen.missed_requests, seen.failed_requests) == (1, 1)
     assert seen.bytes_body is not None
     assert 8 * 12_000 < seen.bytes_body < 8 * 13_000
+
+
+def test_what_the_engine_refuses_is_told_and_urls_hold_no_password(
+    records: dict[tuple[str, Protocol], Record],
+) -> None:
+    seen = records["odd", Protocol.H2].observation
+    assert seen.missed == (f"{START_URL}gone",)
+    assert any("more than 20 redirections" in failed for failed in seen.failed), seen.failed
 
 
 @pytest.mark.parametrize("protocol", SPOKEN)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.engines.browserlog import CLOCK_MS, NOT_MODIFIED, BrowserLog, Failure, Request
+from harness.engines.browserlog import CLOCK_MS, NOT_MODIFIED, BrowserLog, Failure, Request, without_user
 from harness.engines.chromium.netlogevents import (
     BODY,
     PLAIN_BODY,
@@ -65,6 +65,7 @@ OF_PAGES = (
     "webauthn_challenge_fetch",
     "webauthn_rp_id_check",
 )
+REDACTED = " (credentials redacted)"  # behind a URL that had any; a log with bodies has them in it
 STREAM_WINDOW = re.compile(r"\(SETTINGS_INITIAL_WINDOW_SIZE\) value:(\d+)")
 USUAL_STREAM_WINDOW = 65_535  # RFC 9113
 # Numbers of net_error_list.h. The transport failed by time-out, change of network, connection (100s), certificate
@@ -213,7 +214,7 @@ def _hop(event: Event, source: int, asked_ms: int | None, priority: str, *, of_p
     told = event.parameters
     initiator, main_frame = told.get("initiator", ""), told.get("request_type") == "main frame"
     return _Hop(
-        url=told.get("url", ""),
+        url=without_user(told.get("url", "").removesuffix(REDACTED)),
         method=told.get("method", ""),
         of_page=of_page or main_frame or initiator == "null" or initiator.startswith(("http://", "https://")),
         main_frame=main_frame,

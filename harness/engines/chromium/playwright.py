@@ -43,6 +43,8 @@ from harness.system.processtree import children
 START_TIMEOUT_MS = 60_000
 COLLECT_TIMEOUT_MS = 10_000
 TRACE_LOOK_MS = 50
+# Playwright's words for a page or a browser that is gone: with spaces, which no URL in its messages has.
+DIED = ("Page crashed", "Target crashed", "has been closed")
 CRASH_NEWS_MS = 500
 NODE = "PLAYWRIGHT_NODEJS_PATH"  # the variable by which Playwright is told of its Node
 _STARTING = (
@@ -171,7 +173,7 @@ class PlaywrightBrowser(DevToolsBrowser):
 
     def _meant(self, failure: Exception) -> TrialFailed:
         text = _first_line(failure)
-        died = "has been closed" in text or "crash" in text.lower()
+        died = any(words in text for words in DIED)
         return TrialFailed(Outcome.PAGE_ERROR, f"the browser died: {text}" if died else text, died=died)
 
     def screenshot(self, path: Path) -> None:

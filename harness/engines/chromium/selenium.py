@@ -10,7 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import urllib3.exceptions
-from selenium.common.exceptions import TimeoutException, WebDriverException
+from selenium.common.exceptions import (
+    JavascriptException,
+    TimeoutException,
+    UnexpectedAlertPresentException,
+    WebDriverException,
+)
 from selenium.webdriver import ChromeOptions, Remote
 from selenium.webdriver.remote.command import Command as RemoteCommand
 
@@ -54,6 +59,8 @@ DRIVER_SWITCHES = (
 )
 
 DRIVER_FAILURES = (WebDriverException, urllib3.exceptions.HTTPError, ConnectionError)
+IN_WORDS_OF_THE_PAGE = (UnexpectedAlertPresentException, JavascriptException)
+DIED = ("disconnected", "crashed", "invalid session", "not reachable")
 
 
 class SeleniumBrowser(DevToolsBrowser):
@@ -149,7 +156,7 @@ class SeleniumBrowser(DevToolsBrowser):
 
     def _meant(self, failure: Exception) -> TrialFailed:
         text = _first_line(failure)
-        died = any(sign in text for sign in ("disconnected", "crashed", "invalid session", "not reachable"))
+        died = not isinstance(failure, IN_WORDS_OF_THE_PAGE) and any(words in text for words in DIED)
         return TrialFailed(Outcome.PAGE_ERROR, f"the browser died: {text}" if died else text, died=died)
 
     def screenshot(self, path: Path) -> None:

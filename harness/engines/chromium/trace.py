@@ -36,6 +36,8 @@ PICTURE_SIDE = 320  # pixels, of the longer side
 # As many as Chromium allows of that size, 18 s of a page in which something always moves: it keeps them as they are, in
 # 450 MB at most, until the trace ends.
 MOST_PICTURES = 450_000_000 // (4 * PICTURE_SIDE**2)
+# Of its buffers, as Chromium itself asks (HasLostData, services/tracing/public/cpp/perfetto/perfetto_session.cc).
+LOSSES = ("chunks_overwritten", "chunks_discarded", "abi_violations", "trace_writer_packet_loss")
 LARGEST_BYTES = 150_000_000  # of a trace, unpacked: its reading takes some ten times that
 
 PICTURE = "Screenshot"
@@ -115,16 +117,21 @@ class ChromiumTrace:
 
 
 def read_trace(path: Path) -> ChromiumTrace:
-    """The trace in a file; one without events when the file is cut off, damaged or too large."""
+    """The trace in a file; one without events when the file is cut off, damaged or too large, or Chromium had no room
+    for some of them.
+    """
     try:
         with gzip.open(path, "rb") as file:
             text = file.read(LARGEST_BYTES + 1)
-        events: Sequence[Mapping[str, Any]] = (
-            json.loads(text)["traceEvents"] if len(text) <= LARGEST_BYTES else []
-        )
+        trace = json.loads(text) if len(text) <= LARGEST_BYTES else {"traceEvents": []}
+        return ChromiumTrace([] if _lost_events(trace) else trace["traceEvents"])
     except (OSError, EOFError, zlib.error, ValueError, KeyError):
         return ChromiumTrace([])
-    return ChromiumTrace(events)
+
+
+def _lost_events(trace: Mapping[str, Any]) -> bool:
+    buffers = trace.get("metadata", {}).get("trace_processor_stats", {}).get("traced_buf", ())
+    return any(buffer.get(loss) for buffer in buffers for loss in LOSSES)
 
 
 def _span(event: Mapping[str, Any]) -> ThreadSpan:

@@ -63,6 +63,7 @@ function observe(proxies, bodies) {
     const told = seen.requests.get(channel.channelId) ?? { topics: [] };
     seen.requests.set(channel.channelId, told);
     told.topics.push(topic);
+    if (topic === "opening-request") told.opening ??= Date.now() * 1000;  // asyncOpen comes later, and is read with an answer
     told.url = channel.URI.spec;
     told.method = channel.requestMethod;
     told.kind = read(() => info.externalContentPolicyType);
@@ -165,12 +166,17 @@ function rested(limitMs) {
   return until(() => rests() || Date.now() >= end).then(rests);
 }
 
-// What was kept, as JSON, with the address that the tab shows and the browser's version.
+// Processes of pages that went, dialogs, hops, and the address that the tab shows: soon told, whatever was loaded.
+function state() {
+  const { gone, dialogs, hops } = globalThis.coldload;
+  return { gone, dialogs, hops, shows: tab()?.currentURI.spec ?? null };
+}
+
+// What was kept, as JSON, with the state and the browser's version.
 function told() {
-  const { requests, gone, errors, error, dialogs, hops } = globalThis.coldload;
-  const shows = tab()?.currentURI.spec;
+  const { requests, errors, error } = globalThis.coldload;
   return JSON.stringify({
-    requests: [...requests.values()], gone, errors, error, dialogs, hops, shows, version: Services.appinfo.version,
+    ...state(), requests: [...requests.values()], errors, error, version: Services.appinfo.version,
   });
 }
 

@@ -153,9 +153,9 @@ _SCRIPTS = resources.files("harness.engines.firefox")
 OF_BROWSER, OF_PAGE = (
     _SCRIPTS.joinpath(f"{name}.js").read_text(encoding="utf-8") for name in ("browser", "page")
 )
-WAKE, PROCESS, HOLD, OBSERVE, RESTED, SHOWN, TOLD, BODIES = (
+WAKE, PROCESS, HOLD, OBSERVE, RESTED, SHOWN, STATE, TOLD, BODIES = (
     f"{OF_BROWSER}return {name}(...arguments);"
-    for name in ("wake", "startProcess", "hold", "observe", "rested", "shown", "told", "addBodies")
+    for name in ("wake", "startProcess", "hold", "observe", "rested", "shown", "state", "told", "addBodies")
 )
 TIMELINE, ENTRIES, CONSOLE = (f"{OF_PAGE}return {name}();" for name in ("timeline", "entries", "errors"))
 RUN_TIMERS = f"((window) => {RUN_TIMERS_SCRIPT})(window.wrappedJSObject);"
@@ -192,6 +192,9 @@ class FirefoxBrowser(SteeredBrowser):
         self._run(RUN_TIMERS)
 
     def load(self, url: str, timeout_s: float) -> float:
+        """The log is written with the timeline, and not here: counters are read as soon as this returns, and to write
+        down many requests takes long.
+        """
         try:
             self._marionette.ask(
                 "WebDriver:SetTimeouts", COLLECT_TIMEOUT_S, pageLoad=round(timeout_s * 1000), script=10_000
@@ -205,10 +208,10 @@ class FirefoxBrowser(SteeredBrowser):
         try:
             self._marionette.ask("WebDriver:Navigate", timeout_s + LONGER_S, url=url)
             navigate_ms, navigated = (time.perf_counter() - before) * 1000, True
-            told_ms, told = time.time() * 1000, self._keep()
-            if told["dialogs"] or told["hops"] or told["shows"] == EMPTY:
+            told_ms, state = time.time() * 1000, self._answer(STATE)
+            if state["dialogs"] or state["hops"] or state["shows"] == EMPTY:
                 navigate_ms += max(0.0, self._loaded_ms(timeout_s - navigate_ms / 1000) - told_ms)
-                told = self._keep()
+                state = self._answer(STATE)
         except MarionetteFailed as error:
             with contextlib.suppress(TrialFailed):
                 self._keep()
@@ -219,7 +222,9 @@ class FirefoxBrowser(SteeredBrowser):
                     raise TrialFailed(Outcome.PAGE_ERROR, "the answer is no page to show") from error
                 raise TrialFailed(Outcome.PAGE_TIMEOUT, f"no load event within {timeout_s:g} s") from error
             raise self._failed(error) from error
-        self._refuse_gone(told["gone"])  # a frame may have a process of its own: the page loads on without it
+        if state["gone"]:  # a frame may have a process of its own: the page loads on without it
+            self._keep()
+            self._refuse_gone(state["gone"])
         return navigate_ms
 
     def _loaded_ms(self, timeout_s: float) -> float:
@@ -237,6 +242,7 @@ class FirefoxBrowser(SteeredBrowser):
         return float(loaded_ms)
 
     def timeline(self) -> Mapping[str, Any]:
+        self._keep()  # before the page is asked, which may hang
         try:
             found = self._marionette.run(TIMELINE, COLLECT_TIMEOUT_S)
         except MarionetteFailed as error:
@@ -284,13 +290,16 @@ class FirefoxBrowser(SteeredBrowser):
         return told
 
     def _told(self) -> dict[str, Any]:
+        log: dict[str, Any] = json.loads(self._answer(TOLD))
+        return log
+
+    def _answer(self, script: str) -> Any:
         """A dialog that the page opens meanwhile cuts a script off, which then returns nothing: once more."""
         end = time.monotonic() + COLLECT_TIMEOUT_S
         while True:
-            text = self._run_in_parent(TOLD)
-            if text is not None:
-                log: dict[str, Any] = json.loads(text)
-                return log
+            answer = self._run_in_parent(script)
+            if answer is not None:
+                return answer
             if time.monotonic() > end:
                 raise TrialFailed(Outcome.PAGE_ERROR, "the page opens dialogs without an end")
 

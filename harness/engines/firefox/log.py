@@ -21,6 +21,7 @@ from harness.engines.browserlog import (
     Failure,
     Request,
     Span,
+    without_user,
 )
 from harness.errors import TestbedFailed
 
@@ -38,7 +39,9 @@ OF_THE_TRANSPORT = (
     "NS_ERROR_NET_",
     "NS_ERROR_CONNECTION_",
     "NS_ERROR_PROXY_",
-    "NS_ERROR_UNKNOWN_",
+    "NS_ERROR_UNKNOWN_HOST",
+    "NS_ERROR_UNKNOWN_PROXY_HOST",
+    "NS_ERROR_UNKNOWN_SOCKET_TYPE",
     "NS_ERROR_OFFLINE",
 )
 OF_TLS = ("MODULE_SECURITY", "SEC_ERROR_", "SSL_ERROR_", "MOZILLA_PKIX_ERROR_")
@@ -72,7 +75,7 @@ def parse(text: str) -> BrowserLog:
             for request in log["requests"]
             if request["url"].startswith(OF_THE_NETWORK) and _opened(request, urls)
         ),
-        key=lambda each: each["asyncOpen"] or 0,
+        key=_began_ms,
     )
     requests = [request for request in told if request["kind"] != WEBSOCKET]
     chains = _chains(requests)
@@ -148,10 +151,10 @@ def _request(told: ToldLine, chain: int) -> Request:
     status = NOT_MODIFIED if confirmed else told.get("status") or None
     status_text = "" if confirmed else told.get("status_text") or ""
     failure = _failure(told)
-    began = _at(told, "asyncOpen") or 0.0
+    began = _began_ms(told)
     answered = _at(told, "responseStart")
     return Request(
-        url=told["url"],
+        url=without_user(told["url"]),
         method=told["method"],
         of_page=not told["system"] or told["kind"] == DOCUMENT,
         main_frame=told["kind"] == DOCUMENT,
@@ -225,8 +228,8 @@ def _chains(told: Sequence[ToldLine]) -> list[int]:
     latest: dict[str, int] = {}
     chains = []
     for number, each in enumerate(told):
-        chain = latest.get(each["redirected_from"] or "", number)
-        latest[each["url"]] = chain
+        chain = latest.get(without_user(each["redirected_from"] or ""), number)
+        latest[without_user(each["url"])] = chain
         chains.append(chain)
     return chains
 
@@ -254,6 +257,11 @@ def ms_of(told_us: float | None) -> float | None:
 def _at(told: ToldLine, phase: str) -> float | None:
     """When a phase was; None for one that the request did not have."""
     return ms_of(told.get(phase))
+
+
+def _began_ms(told: ToldLine) -> float:
+    """When it was asked for. Of one that got no answer Firefox has told that by our clock alone, in whole ms."""
+    return _at(told, "asyncOpen") or _at(told, "opening") or 0.0
 
 
 def _headers(told: ToldLine, name: str) -> tuple[tuple[str, str], ...]:

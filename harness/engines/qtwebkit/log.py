@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.engines.browserlog import BrowserLog, Exchange, Failure, Request
+from harness.engines.browserlog import BrowserLog, Exchange, Failure, Request, without_user
 from harness.engines.relay import connections_made, entries, lookups_made
 from harness.errors import TestbedFailed
 from harness.model.protocol import Headers
@@ -52,7 +52,7 @@ def parse(requests: str, connections: str) -> BrowserLog:
 def _request(number: int, entry: Mapping[str, Any]) -> Request:
     """Which requests of the page redirects made of one another QtWebKit does not tell, but of the document."""
     return Request(
-        url=entry["url"],
+        url=without_user(entry["url"]),
         method=entry["method"],
         of_page=True,
         main_frame=entry["document"],

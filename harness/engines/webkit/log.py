@@ -18,7 +18,16 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from harness.engines.browserlog import NOT_MODIFIED, BrowserLog, Connection, Exchange, Failure, Request, Span
+from harness.engines.browserlog import (
+    NOT_MODIFIED,
+    BrowserLog,
+    Connection,
+    Exchange,
+    Failure,
+    Request,
+    Span,
+    without_user,
+)
 from harness.engines.relay import entries
 from harness.errors import TestbedFailed
 from harness.model.protocol import Headers
@@ -38,6 +47,10 @@ RULES = (
     "Cross-Origin",
     "not allowed",
     "Not allowed",
+    "Redirection to URL",
+    "do not allow following redirections",
+    "cannot follow more than",
+    "Too many redirects",
 )
 BODY = "responseBody"  # no event of the Inspector's: what it answers when it is asked for one
 # The engine's three words are the upper three of a HAR.
@@ -190,7 +203,7 @@ def as_sent(url: str) -> str:
     """The URL that goes over the network for one of a page. WebKit's network library (libsoup, by GUri of GLib) writes
     escapes in capitals, and those of characters that need none as the characters.
     """
-    address, mark, fragment = url.partition("#")
+    address, mark, fragment = without_user(url).partition("#")
     return f"{_ESCAPE.sub(_sent_escape, address)}{mark}{fragment}"
 
 

@@ -265,6 +265,10 @@ def why_not_elsewhere(document: Document, tag: Tag, found: Resource, *, pixels: 
     """The reason why a file must come from the host of its document. `pixels`: a script reads those of images."""
     if {"crossorigin", "integrity"} & tag.names or is_kept_to_origin(found):
         return "another host would have to allow the file by CORS"
+    if asks_for_permission(document.resource) and found.header("Cross-Origin-Resource-Policy") is None:
+        return (
+            "the document takes no file of another host that does not allow it (Cross-Origin-Embedder-Policy)"
+        )
     if found.url in document.page.preloaded:
         return PRELOADED
     if is_address(urlsplit(document.url).hostname or ""):
@@ -290,6 +294,14 @@ def _why_not_script(document: Document, tag: Tag, found: Resource) -> str | None
 def is_kept_to_origin(found: Resource) -> bool:
     """Whether its server gives a file to pages of its own origin only."""
     return (found.header("Cross-Origin-Resource-Policy") or "").strip().lower() == "same-origin"
+
+
+def asks_for_permission(document: Resource) -> bool:
+    """Whether a document takes files of other origins only where a header of theirs allows it. Under `credentialless`
+    it takes those of elements without `crossorigin`, which come without cookies.
+    """
+    policy = (document.header("Cross-Origin-Embedder-Policy") or "").partition(";")[0]
+    return policy.strip().lower() == "require-corp"
 
 
 def is_address(host: str) -> bool:

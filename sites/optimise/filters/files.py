@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.model.filtersettings import FilterSettings
-from sites.charset import UNREADABLE, is_whole
+from sites.charset import UNREADABLE, Text, is_whole
 from sites.optimise import cssminify, script, stylesheet
 from sites.optimise.document import (
     Document,
     Edit,
     Element,
     Notes,
+    documents_of,
     edit_documents,
     edit_elements,
     is_style_element,
@@ -113,15 +114,17 @@ def flatten_css_imports(page: Page, settings: FilterSettings) -> tuple[Page, Not
     changed = []
     read = reads_sheets(page)
     flattening = _Flattening(page.resources, lends_urls(page), settings.css_flatten_max_bytes)
+    encodings = {document.text.encoding for document in documents_of(page)}
+    around = encodings.pop() if len(encodings) == 1 else ""  # the encoding of sheets that name none
     for resource in page.resources.values():
-        text = resource.text("css") if resource.is_style else None
+        text = resource.text("css", around) if resource.is_style else None
         if text is None or not stylesheet.has_rule(text.text, "import"):
             continue
         if read:
             notes.append(Note(resource.url, "a script looks into the style sheets of the document"))
             continue
         try:
-            flat = flattening.flat(text.text, resource.url)
+            flat = flattening.flat(text, resource.url)
         except LeftAlone as why:
             notes.append(Note(resource.url, str(why)))
             continue
@@ -147,13 +150,15 @@ class _Flattening:
         self._resources = resources
         self._lent = lent
         self._most = most
-        self._joined: dict[tuple[str, str, int], str] = {}
+        self._joined: dict[tuple[str, str, str, int], str] = {}
 
-    def flat(self, css: str, url: str, depth: int = MAX_IMPORT_DEPTH) -> str:
+    def flat(self, css: Text, url: str, depth: int = MAX_IMPORT_DEPTH) -> str:
         """LeftAlone says why it cannot be done, also as soon as there are over `most` characters; all imports of a
         sheet are resolved, or none.
         """
-        split = stylesheet.split_imports(css)
+        if not is_whole(css.text):
+            raise LeftAlone(UNREADABLE)
+        split = stylesheet.split_imports(css.text)
         if split is None:
             raise LeftAlone(
                 "an import has a condition other than media, stands behind a rule, or cannot be read"
@@ -163,28 +168,30 @@ class _Flattening:
             raise LeftAlone("imports are nested too deeply")
         parts = []
         for rule in imports:
-            moved = self._imported(resolve(url, rule.url) or "", url, depth - 1)
+            moved = self._imported(resolve(url, rule.url) or "", url, css.encoding, depth - 1)
             parts.append(f"@media {rule.media}{{{moved}}}" if rule.media else moved)
             if sum(map(len, parts)) + len(parts) > self._most:
                 raise LeftAlone(f"larger than {self._most} bytes with its imports")
-        return "\n".join([*parts, rest]) if imports else css
+        return "\n".join([*parts, rest]) if imports else css.text
 
-    def _imported(self, source: str, into: str, depth: int) -> str:
-        """The sheet `source` and its own imports, as it has to stand in the sheet `into`."""
-        known = self._joined.get((source, into, depth))
+    def _imported(self, source: str, into: str, around: str, depth: int) -> str:
+        """The sheet `source` and its own imports, as it has to stand in the sheet `into`, which is in the encoding
+        `around`.
+        """
+        known = self._joined.get((source, into, around, depth))
         if known is not None:
             return known
         imported = self._resources.get(source)
-        text = imported.text("css") if imported is not None and imported.is_style else None
+        text = imported.text("css", around) if imported is not None and imported.is_style else None
         if imported is None or text is None:
             raise LeftAlone("what it imports is not in the archive")
         if stylesheet.has_rule(text.text, "namespace") or not stylesheet.is_well_formed(text.text):
             raise LeftAlone("what it imports cannot be joined")
-        flat = stylesheet.without_charset(self.flat(text.text, imported.url, depth))
+        flat = stylesheet.without_charset(self.flat(text, imported.url, depth))
         moved = stylesheet.rebased(flat, imported.url, into, lent=self._lent)
         if moved is None:
             raise LeftAlone("what it imports cannot be read")
-        self._joined[source, into, depth] = moved
+        self._joined[source, into, around, depth] = moved
         return moved
 
 
@@ -254,8 +261,7 @@ def _defer(document: Document) -> Edit:
         if script.holds_up(element.tag) and ("src" in element.tag.names or element.content.strip())
     ]
     reason = next((why for why in (_why_not(document, element) for element in scripts) if why), None)
-    if reason is None and _is_overtaken(document, scripts):
-        reason = "a script that is deferred stands before one that is not"
+    reason = reason or _why_overtaken(document, scripts)
     if reason is not None:
         return Edit(document.tokens, notes=(Note(document.url, reason),))
     changes: list[Replacement] = []
@@ -272,12 +278,17 @@ def _defer(document: Document) -> Edit:
     return Edit.of(document, [ElementChange(document.url, changes)])
 
 
-def _is_overtaken(document: Document, scripts: Sequence[Element]) -> bool:
-    """Whether a script that runs after all of these now would run before one of them."""
-    last = scripts[-1].start if scripts else 0
-    return any(
-        element.start < last and script.is_deferred(element.tag) for element in document.named("script")
-    )
+def _why_overtaken(document: Document, scripts: Sequence[Element]) -> str | None:
+    """Why another script, which runs after one of these now, could run before it if they were deferred."""
+    if not scripts:
+        return None
+    first, last = scripts[0].start, scripts[-1].start
+    others = list(document.named("script"))
+    if any(other.start < last and script.is_deferred(other.tag) for other in others):
+        return "a script that is deferred stands before one that is not"
+    if any(other.start > first and script.is_async(other.tag) for other in others):
+        return "a script that waits for no other stands behind one that would be deferred"
+    return None
 
 
 def _why_not(document: Document, element: Element) -> str | None:

@@ -13,7 +13,7 @@ from harness.model.filtersettings import FilterSettings
 from sites.mediatype import words
 from sites.optimise.document import Document, Edit, Notes, edit_documents
 from sites.optimise.lookups import script_facts, scripts_of
-from sites.optimise.markup import SPACE, Attribute, Chars, Comment, MarkupToken, Tag
+from sites.optimise.markup import SPACE, Attribute, Chars, Comment, MarkupToken, Tag, ends_a_value
 from sites.optimise.page import Note, Page
 
 _RUN = re.compile(r"[\t\n\f\r ]{2,}|[\t\f\r]")
@@ -255,16 +255,29 @@ def _elided(tag: Tag, asked: _AskedAttributes, kept_names: frozenset[str]) -> Ta
     ]
     if tag.name == "script" and "language" in tag.names.difference(gone):  # it counts where there is no type
         gone = [name for name in gone if name != "type"]
+    rest = tag.without(*gone)
     kept = []
-    for attribute in tag.without(*gone).attributes:
+    for attribute, after in _with_followers(rest):
         name = attribute.name
-        if says_nothing(tag, attribute) and not (is_value_selected(name, asked) or is_read(name, asked)):
+        asked_for = is_value_selected(name, asked) or is_read(name, asked)
+        if says_nothing(tag, attribute) and not asked_for and ends_a_name(after):
             kept.append(
                 replace(attribute, source=attribute.source.partition("=")[0].rstrip(SPACE), value=None)
             )
         else:
             kept.append(attribute)
-    return replace(tag, attributes=tuple(kept))
+    return replace(rest, attributes=tuple(kept))
+
+
+def _with_followers(tag: Tag) -> Iterator[tuple[Attribute, str]]:
+    """Each attribute of a tag with the text that follows it."""
+    following = [*(follower.source for follower in tag.attributes[1:]), tag.tail]
+    return zip(tag.attributes, following, strict=False)
+
+
+def ends_a_name(following: str) -> bool:
+    """Whether the name of an attribute without value ends where this begins."""
+    return following.startswith((*SPACE, "/", ">"))
 
 
 def says_nothing(tag: Tag, attribute: Attribute) -> bool:
@@ -286,17 +299,10 @@ def _unquoted(tag: Tag) -> Tag:
     """What follows a value must begin with white space, or end the tag: a slash would become part of the value."""
     if tag.closing or tag.foreign:
         return tag
-    following = [*(follower.source for follower in tag.attributes[1:]), tag.tail]
     attributes = tuple(
-        _bare(attribute) if ends_a_value(after) else attribute
-        for attribute, after in zip(tag.attributes, following, strict=False)
+        _bare(attribute) if ends_a_value(after) else attribute for attribute, after in _with_followers(tag)
     )
     return replace(tag, attributes=attributes)
-
-
-def ends_a_value(following: str) -> bool:
-    """Whether a value without quotes ends where this begins."""
-    return following.startswith((*SPACE, ">"))
 
 
 def needs_no_quotes(value: str) -> bool:

@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.container import ErrorbarContainer
 from matplotlib.markers import CARETDOWN, CARETLEFT, CARETRIGHT, CARETUP
 
-from analysis.charts import openbars, plots
+from analysis.charts import claimcharts, openbars, plots
 from analysis.charts.figures import claims as claims_figure
 from analysis.charts.figures import overviews, panels
 from analysis.charts.headchart import head
@@ -243,7 +243,7 @@ def test_a_claim_of_which_one_end_is_open_shows_the_other(protocol: str, marker:
     assert list(bars_of(axes)) == [pytest.approx((math.log(seen.ratio), low, high))]
     ((seen_marker, x, _),) = arrows_of(axes)
     assert (seen_marker, x) == (marker, ends[marker == CARETRIGHT])
-    assert openbars.ARROWS.strip() in drawing.caption
+    assert claimcharts.ARROWS in drawing.caption
 
 
 LINES = StudyFigure(

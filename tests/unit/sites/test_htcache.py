@@ -11,6 +11,7 @@ import gzip
 import os
 import shutil
 import struct
+import zipfile
 import zlib
 from datetime import UTC, datetime
 from pathlib import Path
@@ -35,12 +36,12 @@ def by_url(mirror: Path) -> dict[str, Cached]:
     return {each.response.url: each for each in read_cache(mirror).entries}
 
 
-def a_mirror(folder: Path, headers: dict[str, str]) -> Path:
+def a_mirror(folder: Path, headers: dict[str, str], body: bytes = b"body", method: int = 0) -> Path:
     """A mirror with one entry, its headers in the local zip header alone, where HTTrack puts them."""
     lines = {"X-In-Cache": "1", "X-StatusCode": "200", "X-Addr": "a.example", "X-Fil": "/x"} | headers
     extra = "".join(f"{name}: {value}\r\n" for name, value in lines.items()).encode()
-    name, body = b"http://a.example/x", b"body"
-    common = struct.pack("<5H3I", 20, 0, 0, 0, 33, zlib.crc32(body), len(body), len(body))
+    name = b"http://a.example/x"
+    common = struct.pack("<5H3I", 20, 0, method, 0, 33, zlib.crc32(body), len(body), len(body))
     local = b"PK\3\4" + common + struct.pack("<2H", len(name), len(extra)) + name + extra + body
     central = b"PK\1\2\x14\0" + common + struct.pack("<5H2I", len(name), 0, 0, 0, 0, 0, 0) + name
     end = b"PK\5\6" + struct.pack("<4H2IH", 0, 0, 1, 1, len(central), len(local), 0)
@@ -200,6 +201,12 @@ def test_a_folder_without_a_cache_is_refused(tmp_path: Path) -> None:
     assert not is_mirror(tmp_path)
     with pytest.raises(ArchiveError, match=r"is no HTTrack mirror.*new\.zip is missing"):
         read_cache(tmp_path)
+
+
+def test_a_cache_of_broken_lzma_is_refused(tmp_path: Path) -> None:
+    broken = b"\x09\x04\x05\x00" + b"\xff" * 20
+    with pytest.raises(ArchiveError, match="damaged"):
+        read_cache(a_mirror(tmp_path, {}, broken, zipfile.ZIP_LZMA))
 
 
 def test_a_cut_cache_is_refused(tmp_path: Path) -> None:

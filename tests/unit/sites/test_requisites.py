@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from sites.htcache import url_key
@@ -36,3 +38,25 @@ def test_any_character_set_may_be_named(charset: str, body: bytes) -> None:
     assert missing({url_key(answer.url): answer for answer in answers}, PAGE) == [
         "https://site.example/a.png"
     ]
+
+
+@pytest.mark.parametrize(
+    ("rules", "needed"),
+    [
+        ("i{background:url(a.png)}/* b */j{background:url('c.png')}", ["a.png", "c.png"]),
+        ("i{background:url(a.png)}/* url(b.png)", ["a.png"]),
+        ("/* " * 200_000, []),
+        ("url(" * 200_000, []),
+    ],
+)
+def test_a_style_sheet_is_read_once_whatever_is_not_closed(rules: str, needed: list[str]) -> None:
+    html, css = (("Content-Type", "text/html"),), (("Content-Type", "text/css"),)
+    answers = [
+        Response(PAGE, 200, html, b'<link rel=stylesheet href="s.css">'),
+        Response(STYLE, 200, css, rules.encode()),
+    ]
+    started = time.process_time()
+    assert missing({url_key(answer.url): answer for answer in answers}, PAGE) == [
+        PAGE + name for name in needed
+    ]
+    assert time.process_time() - started < 5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from analysis.labels.conditions import STYLES
 from analysis.runs.rundirectory import load
 from analysis.tables.capacitytables import crowds, rates
 from tests.facts import tells
+from tests.unit.analysis.synthetic import write_lines
 from tests.unit.analysis.synthetic_capacity import SyntheticCrowd, SyntheticRate
 
 pytestmark = pytest.mark.thorough
@@ -62,7 +64,7 @@ def test_a_crowd_is_drawn_against_time_and_users_with_every_trial(crowd: dict[st
     assert estimates(crowd) == {"head", "crowd_icons-5-mbit-s", "cost_icons-5-mbit-s"}
     figure = crowd["crowd_icons-5-mbit-s"].figure
     assert axis_labels(figure) == {
-        *("Pages/s", "Page time (s)", "Failed pages/s", "Busy workers"),
+        *("Pages/s", "Page time (s)\n(logarithmic)", "Failed pages/s", "Busy workers"),
         *("Time (min)", "Users"),
     }
     for axes in figure.axes:
@@ -188,6 +190,26 @@ def test_the_matrix_holds_every_value_inside_its_axes(rate: dict[str, Drawing]) 
         low, high = axes.get_xlim()
         assert low == 0
         assert high > axes.dataLim.x1
+
+
+def test_figures_of_rates_say_which_coding_they_draw(tmp_path: Path) -> None:
+    made = drawings(tmp_path, replace(RATE, compressions=("none", "gzip-6", "brotli-5"), trials=1))
+    for what in ("matrix", "rates", "latency"):
+        caption = made[f"{what}_one-file-no-link"].caption
+        assert tells(caption, "compression none", "“Requests a second”", "brotli-5", "gzip-6")
+
+
+def test_latencies_that_wrk_cannot_tell_have_no_mark(tmp_path: Path) -> None:
+    run = replace(RATE, made_by={"wrk": ("http1",)}, connections=(16,), depths=(1,), aa=False).write(
+        tmp_path / "run"
+    )
+    first, *others = (json.loads(line) for line in (run / "records.jsonl").read_text().splitlines())
+    write_lines(run / "records.jsonl", [first | dict.fromkeys(ratecharts.PERCENTILES), *others])
+    with plots.look():
+        (drawing,) = ratecharts.latencies(evaluate([load(run)]))
+    median = next(line for line in drawing.figure.axes[0].lines if line.get_linewidth() > 1)
+    assert np.isnan(np.asarray(median.get_ydata(), dtype=float)).all()
+    assert tells(drawing.caption, "No mark", "over 2 s", "wrk")
 
 
 def test_figures_of_page_loads_are_not_asked_of_other_kinds(

@@ -7,11 +7,14 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from matplotlib.markers import CARETLEFT, CARETRIGHT
 
 from analysis.charts import plots
-from analysis.charts.claimcharts import MOST_FACTORS, charts, reading, sensitivity
+from analysis.charts.claimcharts import ARROWS, MOST_FACTORS, charts, reading, sensitivity
 from analysis.charts.plots import Drawing
+from analysis.claims.claimresult import ClaimRow
 from analysis.evaluation.results import Results, evaluate
 from analysis.runs.rundirectory import load
 from analysis.statistics.compare import WIDER
@@ -98,3 +101,32 @@ def test_bars_of_claims_that_nobody_named_are_said_to_be_wider(tmp_path: Path) -
     assert WIDER not in reading(named)
     assert tells(reading(unnamed), "95 % intervals", WIDER)
     assert {row.comparison.confidence for row in named.claims if row.comparison} == {0.95}
+
+
+def wide(row: ClaimRow) -> ClaimRow:
+    """The row with an interval that no axis holds."""
+    assert row.comparison is not None
+    return replace(row, comparison=replace(row.comparison, low=1e-3, high=1e3))
+
+
+def test_an_end_beyond_the_axis_has_an_arrow(tmp_path: Path) -> None:
+    narrow = with_factors(tmp_path / "run", "long queue")
+    results = replace(
+        narrow,
+        claims=tuple(map(wide, narrow.claims)),
+        factors=tuple(replace(each, changed=wide(each.changed)) for each in narrow.factors),
+    )
+    with plots.look():
+        (claims,), _ = charts(results.claims, results.wording, results.margin, most=1)
+        (factors,) = sensitivity(results)
+    for figure, caption in ((claims, reading(results)), (factors.figure, factors.caption)):
+        (axes,) = figure.axes
+        arrows = {
+            (line.get_marker(), float(x))
+            for line in axes.lines
+            if line.get_marker() in (CARETLEFT, CARETRIGHT)
+            for x in np.asarray(line.get_xdata())
+        }
+        assert arrows == set(zip((CARETLEFT, CARETRIGHT), axes.get_xlim(), strict=True))
+        assert ARROWS in caption
+    assert ARROWS not in reading(narrow)

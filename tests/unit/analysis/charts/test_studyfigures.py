@@ -205,7 +205,7 @@ def test_figures_of_closed_loops_have_their_axis(tmp_path: Path) -> None:
         (drawing,) = (each for each in draw(made) if each.asked)
         drawing.figure.draw_without_rendering()
     axes = drawing.figure.axes[0]
-    assert (axes.get_xlabel(), axes.get_xscale()) == ("Connections", "log")
+    assert (axes.get_xlabel(), axes.get_xscale()) == ("Connections (logarithmic)", "log")
     assert axes.get_ylabel() == "Request rate (per second)"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,13 @@ import pytest
 from analysis.claims.claimresult import ClaimRow, ClaimVerdict
 from analysis.claims.claims import evaluated
 from analysis.claims.measured import Measured
-from analysis.claims.published import direction_open, overall
+from analysis.claims.published import direction_open, overall, publications_of
+from analysis.runs.rundirectory import Run, load
 from analysis.statistics.compare import Certainty
-from harness.study.claim import Claim, Published
+from harness.errors import RecordsError
+from harness.study.claim import Claim, Publication, Published
 from tests.facts import tells
+from tests.unit.analysis.synthetic import Synthetic
 
 H2, HTTP1 = {"protocol": "h2"}, {"protocol": "http1"}
 RATIO = Claim(name="ratio", subject=H2, reference=HTTP1)
@@ -240,3 +244,46 @@ def test_claims_with_one_expectation_do_not_share_their_rows() -> None:
     low, high = replace(published(0.6, 0.62), name="low"), replace(published(1.2, 1.3), name="high")
     rows = evaluated([low, high], measured({50.0: 0.61}))
     assert [(row.claim.name, row.verdict) for row in rows] == [("low", R), ("high", N)]
+
+
+def at(*rtts_ms: float) -> Claim:
+    return published(0.6, 0.62, replace(RATIO, where={"rtt_ms": rtts_ms}))
+
+
+LACKING = published(0.6, 0.62, None, not_comparable="this form of the study measures no rtt_ms 70")
+
+
+def runs_with(folder: Path, *claims: Claim) -> list[Run]:
+    """Runs of forms of a study, each with a claim of the same publication."""
+    made = Synthetic(pages=("p",), protocols=("h2",), rates_mbps=(10.0,), rtts_ms=(20.0,), trials=1)
+    papers = [Publication(title="A paper", source="2012", claims=(claim,)) for claim in claims]
+    return [
+        load(replace(made, seed=seed, published=paper).write(folder / f"run{seed}"))
+        for seed, paper in enumerate(papers)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "both"),
+    [
+        (at(20.0), at(100.0), at(20.0, 100.0)),
+        (at(20.0, 100.0), at(100.0), at(20.0, 100.0)),
+        (at(20.0), published(0.6, 0.62), published(0.6, 0.62)),
+        (LACKING, at(70.0), at(70.0)),
+        (at(70.0), LACKING, at(70.0)),
+        (LACKING, LACKING, LACKING),
+    ],
+)
+def test_a_claim_of_two_runs_is_about_what_either_measures(
+    first: Claim, second: Claim, both: Claim, tmp_path: Path
+) -> None:
+    (paper,) = publications_of(runs_with(tmp_path, first, second))
+    assert [claim.to_json() for claim in paper.claims] == [both.to_json()]
+
+
+@pytest.mark.parametrize(
+    "other", [published(0.15, 0.155), published(0.6, 0.62, not_comparable="other settings")]
+)
+def test_runs_that_hold_other_values_against_a_claim_are_reported_apart(other: Claim, tmp_path: Path) -> None:
+    with pytest.raises(RecordsError, match=r"run1: the published claim 'it' .* report these runs apart"):
+        publications_of(runs_with(tmp_path, published(0.6, 0.62), other))

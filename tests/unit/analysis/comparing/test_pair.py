@@ -143,7 +143,10 @@ def test_packs_are_named_as_they_were_given(tmp_path: Path) -> None:
     pack, copy = tmp_path / "run.zip", tmp_path / "copy.zip"
     for given, said in (
         ((pack, pack), f"the same run is given twice: {pack} and {pack}; name two runs"),
-        ((pack, copy), f"{copy} holds the very records of {pack}: it is a copy; name two runs"),
+        (
+            (pack, copy),
+            f"{copy} holds the very records of {pack}: one is a copy of the other; name each run once",
+        ),
     ):
         with pytest.raises(RecordsError) as refused:
             load_pair((a, b), given=given)

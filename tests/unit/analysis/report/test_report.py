@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -220,7 +221,10 @@ def test_names_are_escaped(tmp_path: Path) -> None:
 
 
 def test_runs_are_pooled_and_blocks_stay_apart(tmp_path: Path) -> None:
-    runs = [ONE_PAGE.write(tmp_path / where / "same-name") for where in ("one", "two")]
+    runs = [
+        replace(ONE_PAGE, seed=seed).write(tmp_path / where / "same-name")
+        for seed, where in enumerate(("one", "two"))
+    ]
     assert build(runs).path == runs[0] / "report.html"
     results = evaluate([load(run) for run in runs])
     assert results.cells["n"].eq(10).all()
@@ -325,6 +329,19 @@ def test_the_same_run_twice_is_refused(built: Path) -> None:
         build([built, built / "." / ".." / built.name])
     with pytest.raises(RecordsError, match="no run was named"):
         build([])
+
+
+@pytest.mark.parametrize("copied", [20, 7], ids=["ended", "while it went on"])
+def test_a_copy_of_a_run_is_no_further_run(copied: int, tmp_path: Path) -> None:
+    run = replace(ONE_PAGE, outcomes={"00001": "page-error"}).write(tmp_path / "run")
+    copy = Path(shutil.copytree(run, tmp_path / "copy"))
+    lines = (run / "records.jsonl").read_text().splitlines(keepends=True)
+    (copy / "records.jsonl").write_text("".join(lines[:copied]))
+    for runs in ([run, copy], [copy, run]):
+        with pytest.raises(
+            RecordsError, match=r"run 2 \(\w+\) holds the very records of run 1 \(\w+\): one is a copy"
+        ):
+            build(runs)
 
 
 def test_a_place_that_cannot_be_written_is_named(built: Path, tmp_path: Path) -> None:

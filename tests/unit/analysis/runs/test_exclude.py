@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from analysis.runs.exclude import RULES, ExclusionRule, left_out_text, sift
 from analysis.runs.rundirectory import load
 from harness.errors import Outcome
+from harness.model.condition import OF_VARIANTS
 from harness.model.kind import Kind
 from harness.model.soundness import FOREIGN_CPU_LIMIT, OUTCOME, STALLED_LIMIT
 from harness.probes.processor import WAITING_LIMIT
@@ -262,3 +263,18 @@ def test_what_a_page_asks_for_elsewhere_is_no_measure_of_a_phone() -> None:
     sifted = sift(pd.concat([desktop, phone], ignore_index=True))
     assert sifted.excluded[["device", "requests"]].to_numpy().tolist() == [["mobile", 8.0]]
     assert sifted.by_rule()["little-of-the-page"] == 1
+
+
+@pytest.mark.parametrize("dimension", OF_VARIANTS)
+def test_what_another_form_of_a_variant_asks_for_is_no_measure(dimension: str) -> None:
+    usual = loads("chromium", *[(30, True, 90.0)] * 5)
+    other = loads("chromium", *[(8, False, None)] * 5).assign(**{dimension: "another"})
+    assert sift(pd.concat([usual, other], ignore_index=True)).excluded.empty
+
+
+def test_what_a_factor_asks_for_is_measured_by_the_others() -> None:
+    """A server that a factor breaks answers half of the page in every load."""
+    usual = loads("chromium", *[(30, True, 90.0)] * 5).assign(factor="usual")
+    broken = loads("chromium", *[(8, True, 90.0)] * 4).assign(factor="broken")
+    sifted = sift(pd.concat([usual, broken], ignore_index=True))
+    assert set(sifted.excluded["factor"]) == {"broken"}

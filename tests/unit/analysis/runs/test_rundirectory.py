@@ -164,6 +164,23 @@ def test_a_damaged_line_in_the_middle_is_an_error_that_names_it(run: Path, damag
         load(run)
 
 
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("{}", "digest"),
+        ('{"digest": "x"}', "urls"),
+        ('{"digest": "x", "urls": null}', "urls is None"),
+        ('{"digest": "x", "urls": "https://site.example/"}', "urls is 'https"),
+        ('{"digest": 3, "urls": []}', "digest is 3"),
+    ],
+)
+def test_a_damaged_list_of_what_was_asked_for_is_named(run: Path, line: str, why: str) -> None:
+    (run / "requested.jsonl").write_text(f'{{"digest": "a", "urls": ["b"]}}\n{line}\n')
+    with pytest.raises(RecordsError, match=rf"requested\.jsonl:2 is damaged \(.*{why}") as caught:
+        load(run)
+    assert "\n" not in str(caught.value)
+
+
 def test_a_trial_recorded_twice_is_an_error(run: Path) -> None:
     change(run, 7, trial="00002")
     with pytest.raises(RecordsError, match=r"records\.jsonl:7: attempt 1 at trial 00002 .*line 2"):

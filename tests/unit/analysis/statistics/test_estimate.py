@@ -11,7 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from analysis.statistics.estimate import IntervalKind, estimate, estimates, interval
+from analysis.statistics.estimate import (
+    IntervalKind,
+    estimate,
+    estimates,
+    interval,
+    medians_of_times,
+)
 
 times = st.floats(min_value=1, max_value=1e6, allow_nan=False)
 
@@ -110,3 +116,20 @@ def test_one_row_per_group_also_where_nothing_was_observed() -> None:
     assert found["page"].tolist() == ["a", "b"]
     assert found["n"].tolist() == [2, 0]
     assert found["median"].tolist()[0] == 2.0
+
+
+@pytest.mark.parametrize(
+    ("values", "median"),
+    [
+        ([1.0, 2.0, 4.0], 2.0),
+        ([1.0, 2.0, None], 2.0),
+        ([1.0, None], None),
+        ([1.0, None, None], None),
+        ([None], None),
+    ],
+)
+def test_a_time_that_is_too_long_to_be_told_is_the_longest(
+    values: list[float | None], median: float | None
+) -> None:
+    (found,) = medians_of_times(pd.DataFrame({"ms": values}))
+    assert found == median if median is not None else math.isnan(found)

@@ -14,6 +14,7 @@ from analysis.labels.words import DASH
 from analysis.runs.rundirectory import load
 from analysis.tables.capacitytables import _over, crowds, rates
 from analysis.tables.table import Table, to_latex, to_markdown, write
+from tests.unit.analysis.synthetic import write_lines
 from tests.unit.analysis.synthetic_capacity import SyntheticCrowd, SyntheticRate
 
 pytestmark = pytest.mark.thorough
@@ -128,6 +129,18 @@ def test_rates_tell_latency_where_the_generator_does(tmp_path: Path) -> None:
         mine["requests_per_s"].min(),
         mine["requests_per_s"].max(),
     )
+
+
+def test_latencies_that_wrk_cannot_tell_are_the_longest(tmp_path: Path) -> None:
+    run = replace(RATE, made_by={"wrk": ("http1",)}, connections=(16,), depths=(1,), aa=False).write(
+        tmp_path / "run"
+    )
+    first, *others = (json.loads(line) for line in (run / "records.jsonl").read_text().splitlines())
+    write_lines(run / "records.jsonl", [first | {"latency_p999_ms": None}, *others])
+    table = rates(evaluate([load(run)]))
+    assert table is not None
+    (row,) = table.data.to_dict("records")
+    assert row["latency_p999_ms"] == max(record["latency_p999_ms"] for record in others)
 
 
 def test_both_come_in_three_formats(tmp_path: Path, crowd: tuple[Results, Table]) -> None:

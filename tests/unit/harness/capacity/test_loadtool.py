@@ -40,6 +40,16 @@ def test_percentiles_are_those_of_the_sorted_values(taken: list[int]) -> None:
     assert percentiles(Counter(taken)) == Latency(*wanted)
 
 
+@pytest.mark.parametrize(
+    ("beyond", "wanted"),
+    [(0, (1.0, 1.0, 1.0, 1.0)), (1, (1.0, 1.0, 1.0, None)), (10, (1.0, 1.0, None, None)), (101, (None,) * 4)],
+)
+def test_a_percentile_among_times_that_are_too_long_to_be_told_is_not_known(
+    beyond: int, wanted: tuple[float | None, ...]
+) -> None:
+    assert percentiles({1000: 100}, beyond) == Latency(*wanted)
+
+
 def test_errors_that_did_not_happen_are_left_out() -> None:
     assert there_were(status=0, timeout=2) == {"timeout": 2}
 

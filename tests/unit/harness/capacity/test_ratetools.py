@@ -53,6 +53,16 @@ def test_of_wrk_of_pipelined_requests_no_latency_is_known() -> None:
     assert reading.batch == Latency(9.271, 20.110, 136.027, 136.146)
 
 
+def test_of_wrk_what_took_too_long_for_it_is_among_the_slowest() -> None:
+    said = wrk_said("http1-1").replace('"requests": 9348', '"requests": 9358')
+    reading = read_wrk(said.replace('"timeout": 0', '"timeout": 10'), WRK_LOOP, DATA)
+    assert (reading.requests, reading.errors) == (9358, {"timeout": 10})
+    assert reading.latency is not None
+    assert reading.latency.p99_ms is not None
+    assert reading.latency.p99_ms > 11.424
+    assert reading.latency.p999_ms is None
+
+
 @pytest.mark.parametrize(("name", "depth", "requests"), [("http1-1", 1, 9348), ("http1-8", 8, 9944)])
 def test_of_wrk_what_it_adds_to_its_latencies_is_taken_out(name: str, depth: int, requests: int) -> None:
     """What is left is one for each batch, and its mean that of a closed loop (Little's law)."""

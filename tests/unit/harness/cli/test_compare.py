@@ -231,7 +231,7 @@ def test_what_cannot_be_compared_is_refused_by_one_line(tmp_path: Path, capsys: 
         ((a, tmp_path), "not a run directory"),
         ((a, a), "the same run is given twice"),
         ((a, a / ".." / "a"), "the same run is given twice"),
-        ((a, tmp_path / "copy"), "it is a copy"),
+        ((a, tmp_path / "copy"), "one is a copy of the other"),
         ((a, other), "no condition in common: page is one in one and other in the other"),
         ((a, b, "--metric", "plt"), "unknown 'plt' (did you mean plt_ms?)"),
         ((a, b, "--metric", "tls"), "tls is no number"),

@@ -164,6 +164,15 @@ def test_a_pack_is_compared_as_a_run_is(run: Path, capsys: pytest.CaptureFixture
     assert main(["compare", "runs/tiny-1.zip", "runs/tiny-1.zip"]) == 2
 
 
+def test_a_pack_beside_its_run_is_no_second_run(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nor is a pack that is given twice. A pack tells other reasons."""
+    assert main(["pack", str(run), "--no-report"]) == 0
+    for given in (str(run), "runs/tiny-1.zip"):
+        capsys.readouterr()
+        assert main(["report", given, "runs/tiny-1.zip"]) == 2
+        assert "run 2 (tiny-1) holds the very records of run 1 (tiny-1)" in capsys.readouterr().err
+
+
 def test_the_plan_of_a_pack_is_that_of_its_run(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pack", str(run), "--no-report"]) == 0
     capsys.readouterr()

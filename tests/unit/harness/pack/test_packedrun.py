@@ -144,8 +144,10 @@ def home(tmp_path: Path) -> Path:
     return folder
 
 
-def packed(run: Path, target: Path, *, whole_series: bool = False) -> dict[str, int]:
-    return dict(copy_run(run, target, read_plan(run), {"ann"}, whole_series=whole_series))
+def packed(run: Path, target: Path, *, whole_series: bool = False, portraits: bool = False) -> dict[str, int]:
+    return dict(
+        copy_run(run, target, read_plan(run), {"ann"}, whole_series=whole_series, portraits=portraits)
+    )
 
 
 @pytest.mark.parametrize("absolute", [True, False])
@@ -258,7 +260,17 @@ def test_nothing_that_a_run_leads_to_goes_with_it(home: Path, tmp_path: Path) ->
     for name in ("records.jsonl", "environment.json", "trials/00001/buckets.jsonl", "sets/a.toml"):
         (run / name).parent.mkdir(exist_ok=True)
         (run / name).symlink_to(other)
-    assert packed(run, tmp_path / "packed") == {"buckets.jsonl": 1}
+    private = tmp_path / "private"
+    private.mkdir()
+    for name in ("buckets.jsonl", "diary.txt", "0123456789ab-a.template"):
+        (private / name).write_text("{}\n")
+    for name in ("trials/00002", "trials/portrait-00001", "templates"):
+        (run / name).symlink_to(private)
+    assert packed(run, tmp_path / "packed", portraits=True) == {
+        "buckets.jsonl": 1,
+        "00002/": 3,
+        "portrait-00001/": 3,
+    }
     there = {path.name for path in (tmp_path / "packed").rglob("*") if path.is_file()}
     assert there == {"study.toml", "plan.jsonl", "lte.trace"}
 

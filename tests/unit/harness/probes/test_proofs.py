@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from harness.engines.browserlog import BrowserLog, Connection, Exchange, Request
-from harness.errors import Outcome
+from harness.engines.browserlog import BrowserLog, Connection, Exchange, Failure, Request
+from harness.errors import Outcome, TrialFailed
 from harness.model.condition import CacheState
 from harness.model.protocol import Protocol
 from harness.probes.evidence import Evidence, ServerAnswers
-from harness.probes.proofs import can_be_kept, wrong_cache
-from harness.probes.registry import observe, verdict
+from harness.probes.proofs import can_be_kept, not_pipelined, wrong_cache
+from harness.probes.registry import ending, observe, verdict
 from tests.facts import tells
 from tests.unit.harness.probes.goodload import (
     PICTURE,
@@ -143,6 +143,15 @@ def test_few_requests_need_not_be_pipelined() -> None:
     assert verdict(few) == (Outcome.OK, None)
 
 
+@pytest.mark.parametrize(("port", "said"), [(":8443", None), (":443", "although 12 requests to a host")])
+def test_requests_to_two_ports_of_a_host_have_connections_of_their_own(port: str, said: str | None) -> None:
+    few = historical(Protocol.HTTPS1_PIPELINED, 6, of_request={"pipelined": False})
+    more = (replace(each, url=f"https://site.example{port}/") for each in log_of(few).requests)
+    log = BrowserLog((*log_of(few).requests, *more), ())
+    reason = not_pipelined(changed(few, browser_log=log))
+    assert (reason is None) if said is None else said in (reason or "")
+
+
 def test_a_server_that_does_not_tell_the_depth_leaves_the_proof_to_the_browser() -> None:
     found = historical(Protocol.HTTPS1_PIPELINED, of_server={"depth": None})
     assert verdict(found) == (Outcome.OK, None)
@@ -211,6 +220,30 @@ def test_a_warm_load_uses_what_the_first_one_kept() -> None:
     assert anew is not None
     assert tells([anew], "not warm", "asked anew for all")
     assert verdict(warm(request(START), request(PICTURE)))[0] is not Outcome.OK
+
+
+LOST = request(PICTURE, status=None, protocol=None, failure=Failure.TRANSPORT)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "counts"),
+    [
+        ((LOST,), (request(PICTURE),), False),
+        ((LOST, request(PICTURE, exchange=ETAG)), (request(PICTURE, status=304),), True),  # it came after all
+        ((LOST,), (), True),
+        ((replace(LOST, failure=Failure.ABORTED),), (request(PICTURE),), True),
+        ((replace(LOST, url="https://other.example/"),), (request("https://other.example/"),), True),
+    ],
+)
+def test_a_load_that_fetches_what_its_first_visit_lost_was_not_warm(
+    first: tuple[Request, ...], second: tuple[Request, ...], *, counts: bool
+) -> None:
+    start = request(START, exchange=ETAG)
+    seen = warm(request(START, status=304), *second, first=(start, *first))
+    seen = changed(seen, served=(served(START), *(served(asked.url) for asked in second)))
+    for outcome, reason in (verdict(seen), ending(seen, TrialFailed(Outcome.PAGE_TIMEOUT, "late"))):
+        assert (outcome is not Outcome.MISSING_OBJECTS) is counts
+        assert counts or tells([reason or ""], "lost", "first load", PICTURE)
 
 
 def test_a_page_of_which_nothing_can_be_kept_is_warm_as_it_is() -> None:

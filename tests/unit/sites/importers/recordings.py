@@ -114,9 +114,9 @@ def har(*entries: Mapping[str, Any], pages: Sequence[Mapping[str, Any]] = ()) ->
     return json.dumps({"log": log}).encode()
 
 
-def wacz(files: Mapping[str, bytes]) -> bytes:
+def wacz(files: Mapping[str, bytes], compression: int = zipfile.ZIP_STORED) -> bytes:
     buffer = BytesIO()
-    with zipfile.ZipFile(buffer, "w") as packed:
+    with zipfile.ZipFile(buffer, "w", compression) as packed:
         for name, data in files.items():
             packed.writestr(name, data)
     return buffer.getvalue()

@@ -7,6 +7,8 @@ import gzip
 import json
 import os
 import random
+import time
+import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ import brotli  # type: ignore[import-untyped, unused-ignore]
 import pytest
 
 from harness.errors import ArchiveError
+from sites import importers
 from sites.archive import Archive
 from sites.importers import har as har_module
 from sites.importers import import_recording
@@ -116,6 +119,12 @@ def test_a_load_whose_times_are_not_told_is_not_known(
     pages = [{"id": "p", "startedDateTime": "2024-05-06T05:08:09.490Z", "pageTimings": page}]
     archive = imported(tmp_path, har(entry(pageref="p", timings=timings), pages=pages))
     assert archive.recorded_load() is None
+
+
+def test_a_request_at_a_time_that_no_clock_shows_is_none_of_the_load(tmp_path: Path) -> None:
+    pages = [{"id": "p", "startedDateTime": "9999-01-01T00:00:00Z", "pageTimings": {"onLoad": 100}}]
+    early = entry(pageref="p", timings={"blocked": 0}, startedDateTime="0001-01-01T00:00:00Z")
+    assert imported(tmp_path, har(early, pages=pages)).recorded_load() is None
 
 
 def test_bodies_are_encoded_again_as_their_headers_say(tmp_path: Path) -> None:
@@ -233,6 +242,14 @@ def test_values_with_line_breaks_are_several_headers(tmp_path: Path) -> None:
     assert "secret" not in str(page.headers)
 
 
+def test_a_value_of_spaces_takes_no_square_of_the_time(tmp_path: Path) -> None:
+    headers = [{"name": "X", "value": " " * 300_000}, {"name": "Content-Type", "value": "text/html"}]
+    started = time.process_time()
+    (page,) = imported(tmp_path, har(entry(headers=headers))).responses()
+    assert page.header("X") == ""
+    assert time.process_time() - started < 5
+
+
 def test_bodies_that_contradict_their_headers(tmp_path: Path) -> None:
     coded = [{"name": "Content-Encoding", "value": "gzip"}, {"name": "Content-Type", "value": "text/css"}]
     packed = gzip.compress(STYLE.encode(), mtime=0)
@@ -318,7 +335,8 @@ def test_a_har_reads_no_file_but_those_of_its_folder(tmp_path: Path) -> None:
     assert [e.url for e in import_recording(zipped, tmp_path / "archives", "zip").entries] == [PAGE]
 
 
-def test_bad_zips_of_hars_are_refused_in_one_line(tmp_path: Path) -> None:
+def test_bad_zips_of_hars_are_refused_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importers, "ALWAYS_FINE_BYTES", 100_000)
     good = wacz({"har.har": har(attached(PAGE, "a.html", "text/html")), "a.html": b"<p>" * 50})
     damaged = bytearray(good)
     damaged[good.index(b"<p><p>")] ^= 1
@@ -327,6 +345,10 @@ def test_bad_zips_of_hars_are_refused_in_one_line(tmp_path: Path) -> None:
         (wacz({"../a.har": har(entry())}), "leads out of it"),
         (bytes(damaged), r"damaged or cut short \(Bad CRC"),
         (wacz({"a.har": b"{"}), "no JSON"),
+        (
+            wacz({"a.har": har(entry(text="<p>" * 1_000_000))}, zipfile.ZIP_DEFLATED),
+            r"bytes and its HAR would unpack to 3,\d{3},\d{3}",
+        ),
     ):
         with pytest.raises(ArchiveError, match=why) as caught:
             imported(tmp_path, data)

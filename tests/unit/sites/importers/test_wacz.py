@@ -76,11 +76,16 @@ def test_bad_files_are_refused_in_one_line(tmp_path: Path) -> None:
     good = wacz(FILES)
     damaged = bytearray(good)
     damaged[200] ^= 255
+    name = "archive/a.warc.gz"
+    lzma = bytearray(wacz({name: FIRST.data}, zipfile.ZIP_LZMA))
+    properties = 30 + len(name) + 4  # behind the local header and the version of LZMA
+    lzma[properties : properties + 5] = b"\xff" * 5
     for data, why in (
         (wacz({"a.txt": b"x"}), "a zip but no WACZ"),
         (good[:-30], "damaged or cut short"),
         (good[:300], "damaged or cut short"),
         (bytes(damaged), "damaged"),
+        (bytes(lzma), "damaged or cut short"),
         (wacz({"archive/a.warc.gz": b"x"}), r"archive/a\.warc\.gz.* damaged"),
         (wacz({"archive/a.warc.gz": FIRST.data[:-40]}), "too early|cut short"),
     ):

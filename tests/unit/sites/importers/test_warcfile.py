@@ -408,6 +408,14 @@ def test_a_body_over_the_limit_is_left_out_unread(tmp_path: Path, monkeypatch: p
     refused(tmp_path / "archives", warc, "more than 3e-09 GB of bodies")
 
 
+def test_a_head_without_end_is_no_response(tmp_path: Path) -> None:
+    head = b"HTTP/1.1 200 OK\r\n" + b"ab:cd\r\n" * 200_000
+    warc = Warc(gzip=False).response(PAGE, b"<p>", HTML).raw(f"{PAGE}long", head + b"\r\n<p>")
+    archive = imported(tmp_path, warc)
+    assert [e.url for e in archive.entries] == [PAGE]
+    assert tells(archive.notes, "left out", "no HTTP response", f": 1 ({PAGE}long)")
+
+
 def test_bad_recordings_are_refused_in_one_line(tmp_path: Path) -> None:
     refused(tmp_path, b"", "it is empty")
     refused(tmp_path, b"\x7fELF\0\0", "is no recording")

@@ -6,11 +6,13 @@ import base64
 import hashlib
 import json
 import re
+import time
 from dataclasses import replace
 
 import pytest
 
 from harness.model.variant import parse_variant
+from sites.optimise import stylesheet
 from sites.optimise.derive import optimise
 from sites.optimise.page import Page, Resource
 from sites.response import Response
@@ -324,6 +326,7 @@ def test_imports_are_flattened_with_urls_and_media() -> None:
         ("@import 'b.css' supports(display:grid) print;", ""),
         ("@import 'b.css' {a{b:c}}", ""),
         ("@import 'b.css';x{y:z}", "a{b:c}@layer l"),
+        ("@import 'b.css';x{y:z}", "a{b:c};"),
     ],
 )
 def test_imports_that_another_order_would_revive_stay(sheet: str, imported: str) -> None:
@@ -334,11 +337,27 @@ def test_imports_that_another_order_would_revive_stay(sheet: str, imported: str)
 
 
 def test_a_sheet_that_ends_within_a_rule_swallows_nothing() -> None:
-    for first in ("a{b:c}d", "@import 'x.css'", "a{b:c}@layer l", "a{b:c}\\"):
+    for first in (
+        "a{b:c}d",
+        "@import 'x.css'",
+        "a{b:c}@layer l",
+        "a{b:c}\\",
+        "a{b:c};",
+        "@layer l;; /* m */",
+    ):
         source = css("a.css") + css("b.css")
         _, html, reasons = applied("combine_css", page(source, {"a.css": first, "b.css": "e{f:g}"}))
         assert html == source
         assert tells(reasons, "style sheet", "not well formed")
+
+
+@pytest.mark.parametrize(
+    "first", ["@layer l; ", "a{b:c};d{e:f}", "<!-- a{b:c;} --> /* d */", "@media x{a{b:c};}"]
+)
+def test_a_sheet_that_ends_with_a_rule_is_joined(first: str) -> None:
+    files = {"a.css": first, "b.css": "g{h:i}"}
+    made, _, _ = applied("combine_css", page(css("a.css") + css("b.css"), files))
+    assert joint(made) == f"{first}\ng{{h:i}}"
 
 
 LENDING = {
@@ -388,6 +407,12 @@ def test_only_urls_that_follow_their_sheet_hold_it_back() -> None:
         assert (html, len(reasons)) == (source, 1)
 
 
+def test_a_line_of_many_dashes_takes_no_square_of_the_time() -> None:
+    started = time.process_time()
+    stylesheet.refuse_lent_urls("-" * 200_000, lent=True)
+    assert time.process_time() - started < 5
+
+
 def test_imports_that_multiply_end_at_the_limit() -> None:
     """Ten sheets of ten imports each, of the next one, would be 10^9 rules."""
     files = {f"s{n}.css": f'@import "s{n + 1}.css";\n' * 10 for n in range(9)} | {"s9.css": "a{b:c}"}
@@ -403,6 +428,28 @@ def test_a_flattened_sheet_keeps_its_encoding() -> None:
     found = made.resources[START + "a.css"]
     assert found.body.decode("iso-8859-2") == 'c{d:e}\na{content:"\u0159"}'
     assert found.header("Content-Type") == "text/css; charset=iso-8859-2"
+
+
+def test_sheets_that_name_no_encoding_are_flattened_in_that_of_the_document() -> None:
+    files: dict[str, str | bytes] = {
+        "a.css": b'@import "b.css";a{content:"\xe9"}',
+        "b.css": b'b{content:"\xc3\xa9"}',
+        "c.css": '@import "d.css";',
+        "d.css": b'd{content:"\xe9"}',
+    }
+    made, _, _ = applied("flatten_css_imports", page("<meta charset=iso-8859-1>", files))
+    sheets = [made.resources[START + name] for name in ("a.css", "c.css")]
+    assert [sheet.body for sheet in sheets] == [
+        b'b{content:"\xc3\xa9"}\na{content:"\xe9"}',
+        b'd{content:"\xe9"}\n',
+    ]
+    assert {sheet.header("Content-Type") for sheet in sheets} == {"text/css; charset=windows-1252"}
+    made, _, reasons = applied("flatten_css_imports", page("<meta charset=utf-8>", files))
+    assert [made.resources[START + name].body.decode("latin-1") for name in files] == [
+        content if isinstance(content, str) else content.decode("latin-1") for content in files.values()
+    ]
+    assert len(reasons) == 2
+    assert all(tells([reason], "encoding") for reason in reasons)
 
 
 def test_a_style_that_only_imports_becomes_links() -> None:
@@ -477,13 +524,12 @@ def test_integrity_follows_through_a_script_that_is_changed_itself() -> None:
 
 
 def test_all_scripts_of_a_document_are_deferred_or_none() -> None:
-    source = js("a.js") + "<script>b()</script>" + js("c.js", " async")
+    source = js("c.js", " async") + js("a.js") + "<script>b()</script>"
     _, html, _ = applied("defer_javascript", page(source, {"a.js": "a()", "c.js": "c()"}))
     data = base64.b64encode(b"b()").decode()
-    assert html == (
+    assert html == js("c.js", " async") + (
         '<script src="a.js" defer></script>'
         f'<script defer src="data:text/javascript;charset=utf-8;base64,{data}"></script>'
-        + js("c.js", " async")
     )
     for script in ("document.write('x')", "document.scripts"):
         assert applied("defer_javascript", page(source, {"a.js": script}))[1] == source
@@ -512,6 +558,15 @@ def test_scripts_are_deferred_only_in_their_order(deferred: str) -> None:
         (deferred + "<script> </script>", deferred + "<script> </script>"),
     ):
         assert applied("defer_javascript", page(source, files))[1:] == (result, [])
+
+
+@pytest.mark.parametrize("other", [js("d.js", " async"), "<script type=module async>d()</script>"])
+@pytest.mark.parametrize("first", [js("a.js"), "<script>a()</script>"])
+def test_a_script_that_waits_for_no_other_finds_what_stands_before_it(first: str, other: str) -> None:
+    source = first + other
+    _, html, reasons = applied("defer_javascript", page(source, {"a.js": "a()", "d.js": "d()"}))
+    assert html == source
+    assert tells(reasons, "waits for no other", "behind one that would be deferred")
 
 
 def test_what_runs_at_any_time_is_no_order() -> None:

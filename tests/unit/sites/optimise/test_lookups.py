@@ -197,6 +197,13 @@ def test_a_page_that_is_nested_too_deep_is_left_alone() -> None:
     assert time.process_time() - started < 10
 
 
+def test_a_style_sheet_without_rules_takes_no_square_of_the_time() -> None:
+    started = time.process_time()
+    made, _ = optimise(page(LINKS, {**FILES, "z.css": "a" * 200_000}), ["combine_css"])
+    assert html_of(made).count("<link") == 1
+    assert time.process_time() - started < 5
+
+
 @pytest.mark.thorough
 def test_many_elements_that_are_looked_for_take_no_square_of_the_time() -> None:
     images = "".join(f"<img src=i.png?{number}>" for number in range(4_000))

@@ -94,6 +94,28 @@ def test_an_edited_attribute_leaves_the_rest_as_it_was() -> None:
 
 
 @pytest.mark.parametrize(
+    ("source", "result"),
+    [
+        ('<a x="1"b="c">', '<a b="c">'),
+        ("<a x='1' b=c x='2'/d>", "<a b=c /d>"),
+        ("<a b=c x='1'/>", "<a b=c />"),
+        ('<a x="1"/>', "<a/>"),
+        ('<a b="c"d="e"/>', '<a b="c"d="e"/>'),
+    ],
+)
+def test_what_is_left_of_a_tag_stays_apart(source: str, result: str) -> None:
+    (tag,) = parse(source)
+    assert isinstance(tag, Tag)
+    assert tag.without("x").source == result
+
+
+def test_an_attribute_without_value_stays_apart_from_the_next() -> None:
+    (tag,) = parse('<a x="1"b="c">')
+    assert isinstance(tag, Tag)
+    assert tag.with_attribute("x", None).source == '<a b="c" x>'
+
+
+@pytest.mark.parametrize(
     ("source", "value"),
     [("?a=1&copy=2", "?a=1&copy=2"), ("&copy;", "©"), ("&copy", "©"), ("&notit;", "&notit;"), ("&#65;", "A")],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from harness.model.variant import parse_variant
 from sites.optimise.derive import optimise
 from sites.optimise.page import Inventory, Page, Resource, Size
@@ -65,6 +67,23 @@ def test_files_that_were_joined_or_inlined_are_asked_for_no_more_and_new_ones_ar
         inlined.size_of_load(original, load).bytes
         == len(FILES["late.js"]) + 1 + inlined.bytes["page.example/"]
     )
+
+
+def test_a_file_that_was_moved_counts_where_the_load_asked_for_it() -> None:
+    html = "<picture><source type=image/webp srcset=two.png><img src=one.png></picture><img src=never.png loading=lazy>"
+    made, _ = optimise(page(html, FILES), ["shard"])
+    original, moved = Inventory.of(page(html, FILES)), Inventory.of(made)
+    assert len(moved.bytes) == len(original.bytes) + 2
+    for load in (asked("two.png"), asked("one.png", "never.png")):
+        assert moved.size_of_load(original, load).requests == len(load)
+
+
+def test_a_header_of_many_links_takes_no_square_of_the_time() -> None:
+    made = page("<p>")
+    start = made.resources[START].with_header("Link", "<a>;x" * 20_000)
+    started = time.process_time()
+    assert made.with_resources([start]).preloaded == frozenset()
+    assert time.process_time() - started < 5
 
 
 def test_a_query_that_was_not_recorded_counts_as_what_answered_it() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import time
 from functools import cache
 from pathlib import Path
 
@@ -73,6 +74,20 @@ def test_no_syntax_is_written_that_was_not_there() -> None:
         assert [
             mark for mark in NEWER if mark in short and mark not in source.replace("catch {", "catch{")
         ] == []
+
+
+@pytest.mark.parametrize(("behind", "strict"), [("'use strict'", True), ("a()", False)])
+def test_many_comments_before_a_directive_take_no_time(behind: str, *, strict: bool) -> None:
+    started = time.process_time()
+    assert script.is_strict("/*x**/ // y\n" * 25 + behind) == strict
+    assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize("source", ["{/*\n*/}" * 20_000, "x=`" + "{/*\n" * 60_000 + "`.toString()"])
+def test_many_comments_of_lines_take_no_square_of_the_time(source: str) -> None:
+    started = time.process_time()
+    assert script.minified(source) is not None
+    assert time.process_time() - started < 5
 
 
 def test_what_is_minified_is_shorter_and_keeps_its_licence() -> None:

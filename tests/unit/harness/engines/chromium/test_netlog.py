@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -39,6 +40,17 @@ def test_every_request_of_the_page_with_its_protocol(name: str, protocol: str, s
     assert kinds["css"] == ("style" if scheme == "https" else "text/c", "text/css")
     assert kinds["jpg"] == ("image" if scheme == "https" else "image/", "image/jpeg")
     assert document.started_ms == min(request.started_ms for request in log.page_requests)
+
+
+@pytest.mark.parametrize(
+    "with_user",
+    [r'"https://me:secret@agency.example/\1"', r'"https://agency.example/\1 (credentials redacted)"'],
+)
+def test_a_url_is_told_as_it_was_sent_without_user_and_password(with_user: str) -> None:
+    text = text_of("h2")
+    changed, count = re.subn(r'"https://agency\.example/([^" ]*)"', with_user, text)
+    assert count
+    assert parse_netlog(changed).requests == parse_netlog(text).requests
 
 
 def test_what_the_browser_asks_by_itself_is_told_apart() -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from harness.engines.browser import ThreadSpan, ThreadWork, TracePart
 from harness.engines.chromium.devtools import FIRST_STREAM, fetch_trace
-from harness.engines.chromium.trace import CATEGORIES, MOST_PICTURES, ChromiumTrace, read_trace
+from harness.engines.chromium.trace import CATEGORIES, LOSSES, MOST_PICTURES, ChromiumTrace, read_trace
 from harness.errors import Outcome, TrialFailed
 
 START_MS = 7000.0  # navigation start on the clock of the trace
@@ -33,6 +33,16 @@ def test_a_trace_that_is_cut_off_or_none_has_no_events(tmp_path: Path) -> None:
         path.write_bytes(text)
         assert read_trace(path).events == []
     assert read_trace(tmp_path / "none").events == []
+
+
+@pytest.mark.parametrize("loss", ["", *LOSSES])
+def test_a_trace_that_lost_events_has_none(tmp_path: Path, loss: str) -> None:
+    whole: dict[str, int] = {"chunks_written": 170, "bytes_overwritten": 0, **dict.fromkeys(LOSSES, 0)}
+    buffers = [whole, {**whole, loss: 1}]
+    path = tmp_path / "trace.json.gz"
+    trace = {"traceEvents": EVENTS, "metadata": {"trace_processor_stats": {"traced_buf": buffers}}}
+    path.write_bytes(gzip.compress(json.dumps(trace).encode()))
+    assert read_trace(path).events == ([] if loss else EVENTS)
 
 
 def test_a_damaged_trace_fails_its_load_alone(tmp_path: Path) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
 import socket
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -97,19 +99,20 @@ def test_an_end_that_goes_is_told(ends: tuple[socket.socket, socket.socket], sai
 
 NAVIGATION = "WebDriver:Navigate"
 TOOK_TOO_LONG = {"error": "timeout", "message": "Navigation timed out"}
-NOTHING = {
-    "requests": [],
-    "shows": "about:blank",
-    "gone": False,
-    "errors": [],
-    "dialogs": 0,
-    "hops": 0,
-}  # that the browser tells of
+EMPTY_TAB = {"shows": "about:blank", "gone": [], "dialogs": 0, "hops": 0}
+FUNCTION = re.compile(r"return (\w+)\(\.\.\.arguments\);$")  # that a script in the browser's process calls
 
 
-def answer_all(theirs: socket.socket, silent: Sequence[str], late: bool) -> None:
+def answer_all(
+    theirs: socket.socket, silent: Sequence[str], late: bool, state: Mapping[str, Any] = EMPTY_TAB
+) -> None:
     """Answer each command but the silent ones, scripts of the page by the name of their context."""
     context = ""
+    told = {
+        "state": state,
+        "told": json.dumps({**state, "requests": [], "errors": []}),
+        "shown": {"gone": [], "asked": None},
+    }
     while True:
         try:
             _, number, command, given = asked(theirs)
@@ -120,8 +123,29 @@ def answer_all(theirs: socket.socket, silent: Sequence[str], late: bool) -> None
         if (context if script else command) in silent:
             continue
         failure = TOOK_TOO_LONG if late and command == NAVIGATION else None
-        told = json.dumps(NOTHING) if context == "chrome" else 1.0
-        theirs.sendall(framed([1, number, failure, {"value": told if script else None}]))
+        called = FUNCTION.search(given["script"]) if script else None
+        answer = told.get(called[1], True) if called else 1.0
+        theirs.sendall(framed([1, number, failure, {"value": answer if script else None}]))
+
+
+@contextlib.contextmanager
+def steered(
+    ends: tuple[socket.socket, socket.socket],
+    folder: Path,
+    silent: Sequence[str] = (),
+    late: bool = False,
+    state: Mapping[str, Any] = EMPTY_TAB,
+) -> Iterator[FirefoxBrowser]:
+    """A browser whose other end answers so; it writes its log into a folder."""
+    ours, theirs = ends
+    other = threading.Thread(target=answer_all, args=(theirs, silent, late, state))
+    other.start()
+    with running(Command.of("sleep", "60"), folder / "log") as process:
+        try:
+            yield FirefoxBrowser(Marionette(ours, 5), folder / "told", process, keeps_bodies=False)
+        finally:
+            ours.close()
+            other.join()
 
 
 @pytest.fixture
@@ -148,13 +172,36 @@ def test_a_load_has_timed_out_only_when_its_navigation_has(
     ends: tuple[socket.socket, socket.socket],
     tmp_path: Path,
 ) -> None:
-    ours, theirs = ends
-    other = threading.Thread(target=answer_all, args=(theirs, silent, late))
-    other.start()
-    with running(Command.of("sleep", "60"), tmp_path / "log") as process:
-        browser = FirefoxBrowser(Marionette(ours, 5), tmp_path / "told", process, keeps_bodies=False)
-        with pytest.raises((TrialFailed, TestbedFailed), match=words) as caught:
-            browser.load("https://site.example/", 0.2)
-    ours.close()
-    other.join()
+    with (
+        steered(ends, tmp_path, silent, late) as browser,
+        pytest.raises((TrialFailed, TestbedFailed), match=words) as caught,
+    ):
+        browser.load("https://site.example/", 0.2)
     assert getattr(caught.value, "outcome", None) is outcome
+
+
+LOADED = {**EMPTY_TAB, "shows": "https://site.example/"}
+
+
+def test_no_log_is_written_before_counters_are_read(
+    ends: tuple[socket.socket, socket.socket], tmp_path: Path
+) -> None:
+    log = tmp_path / "told"
+    with steered(ends, tmp_path, state=LOADED) as browser:
+        browser.load("https://site.example/", 5)
+        assert not log.exists()
+        with pytest.raises(TrialFailed, match="nothing came"):
+            browser.timeline()
+        assert json.loads(log.read_text())["requests"] == []
+
+
+def test_the_log_of_a_load_that_lost_a_process_is_kept(
+    ends: tuple[socket.socket, socket.socket], tmp_path: Path
+) -> None:
+    with (
+        steered(ends, tmp_path, state={**LOADED, "gone": [7]}) as browser,
+        pytest.raises(TrialFailed, match="a process of the page has gone") as caught,
+    ):
+        browser.load("https://site.example/", 5)
+    assert caught.value.died
+    assert json.loads((tmp_path / "told").read_text())["gone"] == [7]

@@ -76,6 +76,26 @@ def test_a_request_has_its_proof_and_its_phases() -> None:
     assert request.exchange.status_line == "H2 200 OK"
 
 
+def test_a_request_without_an_answer_began_when_firefox_took_it_up() -> None:
+    """It is told with the time for which it waits still unset."""
+    unanswered: dict[str, Any] = {"topics": ["opening-request"], "status": None, "protocol": None}
+    late = told(f"{PAGE}late", **unanswered, asyncOpen=0, opening=1700 * MS)
+    read = parse(log(late, told(kind=6)))
+    assert [(request.url, request.started_ms) for request in read.requests] == [
+        (PAGE, 1000),
+        (late["url"], 1700),
+    ]
+    seen = observe(evidence(browser_log=read))
+    assert (seen.requests, seen.requests_after_load) == (1, 1)
+
+
+def test_urls_are_told_as_they_were_sent_without_user_and_password() -> None:
+    first = told("https://me:secret@site.example/old", kind=6, status=302)
+    second = again("https://me@site.example/", 1070, kind=6, redirected_from=first["url"])
+    read = parse(log(first, second))
+    assert [request.url for request in read.document(f"{PAGE}old")] == [f"{PAGE}old", PAGE]
+
+
 def test_the_browser_is_named() -> None:
     assert parse(log(told())).browser == ("Firefox", "153.0")
 
@@ -153,6 +173,8 @@ def test_redirects_are_a_chain_and_another_document_is_not() -> None:
         ("NS_BINDING_ABORTED", Failure.ABORTED),
         ("NS_ERROR_NET_RESET", Failure.TRANSPORT),
         ("NS_ERROR_UNKNOWN_HOST", Failure.TRANSPORT),
+        ("NS_ERROR_UNKNOWN_PROXY_HOST", Failure.TRANSPORT),
+        ("NS_ERROR_UNKNOWN_PROTOCOL", Failure.REFUSED),
         ("NS_ERROR_GENERATE_FAILURE(NS_ERROR_MODULE_SECURITY, 8172)", Failure.TRANSPORT),
         ("NS_ERROR_DOM_CORP_FAILED", Failure.REFUSED),
         (None, Failure.REFUSED),

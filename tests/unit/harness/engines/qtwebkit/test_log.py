@@ -68,6 +68,11 @@ def test_headers_are_those_of_webkit_and_what_qt_adds() -> None:
     assert newer.mime == "image/png"
 
 
+def test_a_url_is_told_as_it_was_sent_without_user_and_password() -> None:
+    (request,) = parse(lines(asked(0, url="https://me:secret@site.example/")), "").requests
+    assert request.url == PAGE
+
+
 def test_redirects_are_told_of_the_document_alone() -> None:
     requests = lines(asked(0), asked(1, document=True), asked(2), asked(3))
     assert [each.chain for each in parse(requests, "").requests] == [0, 0, 2, 3]

@@ -194,6 +194,20 @@ def test_what_went_wrong_is_told_from_what_was_given_up() -> None:
     assert (under_way.failure, under_way.error) == (Failure.ABORTED, "aborted")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Redirection to URL with a scheme that is not HTTP(S)",
+        "Load parameters do not allow following redirections",
+        "Load cannot follow more than 20 redirections",
+        "Too many redirects",
+    ],
+)
+def test_a_redirect_that_a_rule_refuses_is_not_lost_on_the_way(text: str) -> None:
+    (request,) = parse(lines(asked(1, 0.3, f"{PAGE}refused"), failed(1, 0.32, text))).requests
+    assert (request.failure, request.error) == (Failure.REFUSED, text)
+
+
 def test_what_the_memory_had_is_no_request() -> None:
     told = (asked(2, 0.3, f"{PAGE}a.png"), answered(2, 0.3, source="memory-cache"), finished(2, 0.3))
     log = parse(lines(*DOCUMENT, *told))
@@ -220,7 +234,8 @@ def test_a_url_is_told_as_it_was_sent() -> None:
         "50%-now%zz%.png": "50%-now%zz%.png",
         "..%2fx.png#%2e": "..%2Fx.png#%2e",
     }
-    told = [asked(number, 0.3, f"{PAGE}{path}") for number, path in enumerate(sent, start=2)]
+    user = PAGE.replace("//", "//me:secret@")
+    told = [asked(number, 0.3, f"{user}{path}") for number, path in enumerate(sent, start=2)]
     _, *asked_for = parse(lines(*DOCUMENT, *told)).requests
     assert [each.url for each in asked_for] == [f"{PAGE}{path}" for path in sent.values()]
 

@@ -55,6 +55,27 @@ def test_what_a_server_keeps_to_its_origin_stays() -> None:
 
 
 @pytest.mark.parametrize(
+    ("embedder", "resource", "moves"),
+    [
+        ('require-corp; report-to="x"', None, False),
+        ("require-corp", "same-site", True),
+        ("credentialless", None, True),
+        ("unsafe-none", None, True),
+    ],
+)
+def test_a_document_that_asks_for_permission_gets_no_file_of_another_host_without(
+    embedder: str, resource: str | None, *, moves: bool
+) -> None:
+    made = page(IMAGE, FILES)
+    document = made.resources[START].with_header("Cross-Origin-Embedder-Policy", embedder)
+    image = made.resources[START + "i.png"]
+    allowed = image if resource is None else image.with_header("Cross-Origin-Resource-Policy", resource)
+    html, reasons = sharded(made.with_resources([document, allowed]))
+    assert (html != IMAGE) == moves
+    assert [tells([reason], "Cross-Origin-Embedder-Policy") for reason in reasons] == [True] * (not moves)
+
+
+@pytest.mark.parametrize(
     ("header", "kept"),
     [
         (("Pragma", "no-cache"), True),
