@@ -134,6 +134,25 @@ def test_a_stopped_browser_or_driver_holds_nothing_up_and_is_replaced(
     ("driver", "victim"),
     [(Driver.SELENIUM, "chromedriver"), (Driver.PLAYWRIGHT, "playwright/driver/node")],
 )
+def test_a_driver_that_is_stopped_after_the_last_load_does_not_hold_up_the_end(
+    tmp_path: Path, driver: Driver, victim: str
+) -> None:
+    archive, cell = small_site(tmp_path), condition("small", Protocol.HTTP1, driver)
+
+    def run() -> Record:
+        with browser_lab({"small": archive}, [Protocol.HTTP1]) as opened:
+            record = trial(opened, 1, cell)
+            (pid,) = (pid for pid in family(os.getpid()) if victim in _command_line(pid))
+            os.kill(pid, signal.SIGSTOP)
+            return record
+
+    assert inside(run).outcome is Outcome.OK
+
+
+@pytest.mark.parametrize(
+    ("driver", "victim"),
+    [(Driver.SELENIUM, "chromedriver"), (Driver.PLAYWRIGHT, "playwright/driver/node")],
+)
 def test_a_driver_that_stood_still_for_a_while_is_named(tmp_path: Path, driver: Driver, victim: str) -> None:
     """The page loads meanwhile, but the runner hears late of its load event."""
     bad, good = interrupted(tmp_path, victim, driver, pause)

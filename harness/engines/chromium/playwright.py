@@ -38,7 +38,7 @@ from harness.engines.chromium import devtools
 from harness.engines.chromium.devtools import DevToolsBrowser
 from harness.engines.chromium.policy import Launch, device_commands
 from harness.errors import Outcome, TestbedFailed, TrialFailed
-from harness.system.processtree import children
+from harness.system.processtree import children, kill_family
 
 START_TIMEOUT_MS = 60_000
 COLLECT_TIMEOUT_MS = 10_000
@@ -46,6 +46,7 @@ TRACE_LOOK_MS = 50
 # Playwright's words for a page or a browser that is gone: with spaces, which no URL in its messages has.
 DIED = ("Page crashed", "Target crashed", "has been closed")
 CRASH_NEWS_MS = 500
+END_S = 10.0  # for the end of Playwright's process
 NODE = "PLAYWRIGHT_NODEJS_PATH"  # the variable by which Playwright is told of its Node
 _STARTING = (
     threading.Lock()
@@ -233,12 +234,25 @@ def playwright_driver(launcher: Path, *, own_session: bool = False) -> Iterator[
     """
     logging.getLogger("asyncio").addFilter(_unless_never_retrieved)
     starting: contextlib.AbstractContextManager[Playwright] = sync_playwright()
+    node: _Node | None = None
     try:
         with _STARTING:
             node = _started_apart(starting, launcher.parent) if own_session else _started(starting)
         yield PlaywrightDriver(node.playwright, launcher, node.pid)
     finally:
-        starting.__exit__(None, None, None)
+        with _killed_after(END_S, node.pid) if node is not None else contextlib.nullcontext():
+            starting.__exit__(None, None, None)
+
+
+@contextlib.contextmanager
+def _killed_after(seconds: float, pid: int) -> Iterator[None]:
+    """Kill a process and its family when the block takes longer: it waits for their end, and they may be stopped."""
+    timer = threading.Timer(seconds, kill_family, (pid,))
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 class _Node(NamedTuple):
