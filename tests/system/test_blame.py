@@ -216,7 +216,7 @@ def test_a_service_of_the_browser_that_uses_the_link_is_found(
             return trial(opened, 1, condition("small", Protocol.H2))
 
     record = inside(run)
-    assert record.outcome is Outcome.TESTBED_FAILED
+    assert record.outcome is Outcome.TESTBED_FAILED, record.reason
     assert tells(
         [record.reason or ""], "browser used the link for itself", f" https://{OTHER_HOST}/ListAccounts"
     )

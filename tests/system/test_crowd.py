@@ -176,7 +176,7 @@ def test_a_part_that_is_killed_ends_the_trial_and_is_named(
     program: str, recipes: Recipes, tmp_path: Path
 ) -> None:
     trial = inside(lambda: crowd(recipes, crowd_of(Protocol.H2, 3, 60), tmp_path, killer(program)))
-    assert trial.record.outcome is Outcome.TESTBED_FAILED
+    assert trial.record.outcome is Outcome.TESTBED_FAILED, trial.record.reason
     assert f"{program} died" in (trial.record.reason or "")
     assert 3 <= len(trial.seconds) < 30
     assert trial.pages
@@ -191,7 +191,7 @@ def test_a_stopped_server_ends_the_trial_at_once(recipes: Recipes, tmp_path: Pat
                     each.suspend()
 
     trial = inside(lambda: crowd(recipes, crowd_of(Protocol.H2, 3, 60), tmp_path, stop))
-    assert trial.record.outcome is Outcome.TESTBED_FAILED
+    assert trial.record.outcome is Outcome.TESTBED_FAILED, trial.record.reason
     assert "caddy is stopped" in (trial.record.reason or "")
     assert len(trial.seconds) < 30
 
@@ -229,7 +229,7 @@ def test_a_hostile_page_is_measured_and_leaves_plain_lines(tmp_path: Path) -> No
 
 def test_a_name_that_nobody_can_ask_for_ends_the_trial_with_one_plain_line(tmp_path: Path) -> None:
     trial = hostile(tmp_path, ["x"], [HOSTILE + "x\x1b[31m\nred"])
-    assert trial.record.outcome is Outcome.TESTBED_FAILED
+    assert trial.record.outcome is Outcome.TESTBED_FAILED, trial.record.reason
     assert "k6 died" in (trial.record.reason or "")
     assert trial.pages == []
     assert_plain(tmp_path / "files", trial.record)

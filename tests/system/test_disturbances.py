@@ -105,9 +105,9 @@ def test_a_browser_that_is_killed_is_recorded_and_the_next_trial_is_clean(
     tmp_path: Path, driver: Driver
 ) -> None:
     bad, good = interrupted(tmp_path, "/chromium --", driver)
-    assert bad.outcome is Outcome.TESTBED_FAILED
+    assert bad.outcome is Outcome.TESTBED_FAILED, bad.reason
     assert tells([bad.reason or ""], "killed from outside", "no crash", "the browser died")
-    assert good.outcome is Outcome.OK
+    assert good.outcome is Outcome.OK, good.reason
 
 
 @pytest.mark.parametrize(
@@ -125,9 +125,9 @@ def test_a_stopped_browser_or_driver_holds_nothing_up_and_is_replaced(
         os.kill(pid, signal.SIGSTOP)
 
     bad, good = interrupted(tmp_path, victim, driver, stop, timeout_s=4)
-    assert bad.outcome is Outcome.TESTBED_FAILED
+    assert bad.outcome is Outcome.TESTBED_FAILED, bad.reason
     assert named in (bad.reason or "")
-    assert good.outcome is Outcome.OK
+    assert good.outcome is Outcome.OK, good.reason
 
 
 @pytest.mark.parametrize(
@@ -156,9 +156,9 @@ def test_a_driver_that_is_stopped_after_the_last_load_does_not_hold_up_the_end(
 def test_a_driver_that_stood_still_for_a_while_is_named(tmp_path: Path, driver: Driver, victim: str) -> None:
     """The page loads meanwhile, but the runner hears late of its load event."""
     bad, good = interrupted(tmp_path, victim, driver, pause)
-    assert bad.outcome is Outcome.TESTBED_FAILED
+    assert bad.outcome is Outcome.TESTBED_FAILED, bad.reason
     assert tells([bad.reason or ""], "stopped while the page loaded", "the browser's driver for")
-    assert good.outcome is Outcome.OK
+    assert good.outcome is Outcome.OK, good.reason
 
 
 @pytest.mark.lengthy
@@ -200,9 +200,9 @@ def _connections(pid: int) -> str:
 
 def test_a_link_that_dies_is_recorded_and_the_next_trial_has_a_new_one(tmp_path: Path) -> None:
     bad, good = interrupted(tmp_path, "linkem", timeout_s=8)
-    assert bad.outcome is Outcome.TESTBED_FAILED
+    assert bad.outcome is Outcome.TESTBED_FAILED, bad.reason
     assert "linkem" in (bad.reason or "")
-    assert good.outcome is Outcome.OK
+    assert good.outcome is Outcome.OK, good.reason
 
 
 def test_a_starved_link_cannot_enter_an_estimate(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_a_starved_link_cannot_enter_an_estimate(tmp_path: Path) -> None:
 
     starved, good = interrupted(tmp_path, "linkem", strike=starve)
     assert unsound(starved.to_json()) in machine_reasons() | {"testbed-failed"}
-    assert good.outcome is Outcome.OK
+    assert good.outcome is Outcome.OK, good.reason
 
 
 def test_another_link_than_the_conditions_is_noticed(tmp_path: Path) -> None:
@@ -236,5 +236,5 @@ def test_another_link_than_the_conditions_is_noticed(tmp_path: Path) -> None:
             return trial(opened, 1, condition("small", Protocol.HTTP1, link=Link.of(50, 100)))
 
     record = inside(run)
-    assert record.outcome is Outcome.TESTBED_FAILED
+    assert record.outcome is Outcome.TESTBED_FAILED, record.reason
     assert tells([record.reason or ""], "connections", "less than the round trip")

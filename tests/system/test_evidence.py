@@ -130,7 +130,7 @@ def observed(root: Path, protocol: Protocol) -> tuple[Record, dict[str, int], Co
 @pytest.mark.parametrize("protocol", [Protocol.HTTP1_CLOSE, Protocol.H2, Protocol.H3])
 def test_bytes_on_the_link_are_those_of_a_capture(tmp_path: Path, protocol: Protocol) -> None:
     record, counted, captured = observed(tmp_path, protocol)
-    assert record.outcome is Outcome.OK
+    assert record.outcome is Outcome.OK, record.reason
     assert counted == pytest.approx(dict(captured), rel=WITHIN)
     until_load = record.observation
     assert (until_load.bytes_down or 0) > (until_load.bytes_body or 0)
@@ -162,6 +162,6 @@ def test_a_certificate_the_browser_does_not_trust_is_a_page_error(tmp_path: Path
             return trial(opened, 1, cell)
 
     record = inside(run)
-    assert record.outcome is Outcome.PAGE_ERROR
+    assert record.outcome is Outcome.PAGE_ERROR, record.reason
     assert record.observation.plt_ms is None
     assert "ERR_" in (record.reason or "")

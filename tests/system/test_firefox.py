@@ -233,7 +233,7 @@ def test_an_authority_that_is_not_trusted_is_an_error(tmp_path: Path, protocol: 
             return trial(opened, 1, cell("small", protocol))
 
     record = inside(run)
-    assert record.outcome is Outcome.PAGE_ERROR
+    assert record.outcome is Outcome.PAGE_ERROR, record.reason
     assert record.observation.plt_ms is None
     assert (record.reason or "").startswith("the page was not loaded: ")
 
@@ -253,7 +253,7 @@ def test_a_browser_that_uses_the_link_before_it_is_asked_for_the_page_is_found(
             return trial(opened, 1, cell("small"))
 
     record = inside(run)
-    assert record.outcome is Outcome.TESTBED_FAILED
+    assert record.outcome is Outcome.TESTBED_FAILED, record.reason
     assert tells([record.reason or ""], "1 packet left the client", "before the page was asked for")
 
 
@@ -278,7 +278,7 @@ def test_a_profile_that_cannot_be_written_is_told_and_leaves_nothing(tmp_path: P
             return [bad, trial(opened, 2, cell("small"))]
 
     bad, good = inside(run)
-    assert bad.outcome is Outcome.TESTBED_FAILED
+    assert bad.outcome is Outcome.TESTBED_FAILED, bad.reason
     assert tells([bad.reason or ""], "Firefox's profile cannot be written", "No space left on device")
     assert (good.outcome, good.reason) == (Outcome.OK, None)
 
@@ -356,7 +356,7 @@ def test_a_load_whose_frame_lost_its_process_does_not_count(tmp_path: Path) -> N
             return trial(opened, 1, slow, timeout_s=20)
 
     record = inside(run)
-    assert record.outcome is Outcome.TESTBED_FAILED
+    assert record.outcome is Outcome.TESTBED_FAILED, record.reason
     assert "killed from outside" in (record.reason or "")
 
 
@@ -407,7 +407,7 @@ def confinement() -> set[tuple[str, str, bool]]:
 
 def test_the_processes_of_pages_are_in_their_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     record, seen = looked_at(small_site(tmp_path), confinement, monkeypatch)
-    assert record.outcome is Outcome.OK
+    assert record.outcome is Outcome.OK, record.reason
     assert seen == {("2", "1", True)}
 
 

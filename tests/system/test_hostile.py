@@ -188,7 +188,7 @@ def test_another_document_than_the_page_counts_for_nothing(records: dict[str, Re
 
 def test_a_start_that_redirects_hides_no_lost_object(records: dict[str, Record]) -> None:
     record = records["redirecting"]
-    assert record.outcome is Outcome.MISSING_OBJECTS
+    assert record.outcome is Outcome.MISSING_OBJECTS, record.reason
     assert LOST in str(record.reason)
     assert (record.observation.requests or 0) >= 3
 
@@ -203,6 +203,6 @@ def test_what_a_page_lets_the_browser_ask_for_is_the_pages(records: dict[str, Re
 
 @pytest.mark.parametrize("name", CRASHING)
 def test_a_page_that_crashes_its_renderer_is_at_fault(records: dict[str, Record], name: str) -> None:
-    assert records[name].outcome is Outcome.PAGE_ERROR
+    assert records[name].outcome is Outcome.PAGE_ERROR, records[name].reason
     crash = "a process of the browser crashed while the page loaded: renderer by SIGTRAP"
     assert crash in (records[name].reason or "")

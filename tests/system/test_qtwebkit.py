@@ -254,7 +254,7 @@ def test_a_connection_has_requests_behind_each_other_only_after_its_first_answer
             record, seen = run_observed(
                 opened.testbed, opened.browsers, asked, TrialOptions(), WORKSPACE / "kept"
             )
-            assert record.outcome is Outcome.OK
+            assert record.outcome is Outcome.OK, record.reason
             assert seen is not None
             found: dict[tuple[str, int], list[ServedRequest]] = {}
             for request in sorted(
@@ -338,7 +338,7 @@ def test_a_server_that_does_not_speak_spdy_is_noticed(tmp_path: Path) -> None:
             return trial(opened, 1, cell("small", Protocol.SPDY, server="nginx"))
 
     record = inside(run)
-    assert record.outcome is Outcome.WRONG_PROTOCOL
+    assert record.outcome is Outcome.WRONG_PROTOCOL, record.reason
     assert tells([record.reason or ""], "did not use spdy", "https://site.example/ by http/1.1")
 
 
@@ -368,13 +368,13 @@ def test_pages_that_fail_are_recorded_and_the_next_trial_is_clean(tmp_path: Path
     endless, gone, asking, good = failing(
         tmp_path, "<script>while (true) {}</script>", absent, dialogs, timeout_s=8
     )
-    assert endless.outcome is Outcome.PAGE_TIMEOUT
+    assert endless.outcome is Outcome.PAGE_TIMEOUT, endless.reason
     assert tells([endless.reason or ""], "no load event", "8 s")
     assert (endless.observation.plt_ms, endless.observation.requests) == (None, 1)
-    assert gone.outcome is Outcome.PAGE_ERROR
+    assert gone.outcome is Outcome.PAGE_ERROR, gone.reason
     assert tells([gone.reason or ""], "the page itself", "404")
-    assert asking.outcome is Outcome.OK
-    assert good.outcome is Outcome.OK
+    assert asking.outcome is Outcome.OK, asking.reason
+    assert good.outcome is Outcome.OK, good.reason
 
 
 def test_a_certificate_of_another_authority_is_an_error(tmp_path: Path) -> None:
@@ -387,7 +387,7 @@ def test_a_certificate_of_another_authority_is_an_error(tmp_path: Path) -> None:
             return trial(opened, 1, cell("small", Protocol.HTTPS1, server="nginx"))
 
     record = inside(run)
-    assert record.outcome is Outcome.PAGE_ERROR
+    assert record.outcome is Outcome.PAGE_ERROR, record.reason
     assert "SSL" in (record.reason or "")
 
 
@@ -409,10 +409,10 @@ def test_a_process_that_dies_is_recorded_and_the_next_trial_has_a_new_one(
             return [bad, trial(opened, 2, cell("small", Protocol.HTTP1, server="nginx"))]
 
     bad, good = inside(run)
-    assert bad.outcome is Outcome.TESTBED_FAILED
+    assert bad.outcome is Outcome.TESTBED_FAILED, bad.reason
     said = "the browser died (killed by SIGKILL)" if victim == "qtwebkit.engine" else "the hop died"
     assert said in (bad.reason or "")
-    assert good.outcome is Outcome.OK
+    assert good.outcome is Outcome.OK, good.reason
 
 
 def test_a_hop_that_stands_still_while_the_page_loads_is_seen(tmp_path: Path) -> None:
@@ -432,7 +432,7 @@ def test_a_hop_that_stands_still_while_the_page_loads_is_seen(tmp_path: Path) ->
             return trial(opened, 1, slow)
 
     record = inside(run)
-    assert record.outcome is Outcome.TESTBED_FAILED
+    assert record.outcome is Outcome.TESTBED_FAILED, record.reason
     assert tells([record.reason or ""], "stopped while the page loaded", "the hop for ")
     assert record.observation.server_stopped_ms == 0  # it is no part of the server
 

@@ -231,7 +231,7 @@ def named(name: str) -> list[int]:
 @pytest.mark.parametrize("tool", TOOLS)
 def test_a_tool_that_is_killed_is_no_rate(tool: Engine) -> None:
     record, following = inside(lambda: killed(tool, lambda _: named(tool.value)))
-    assert record.outcome is Outcome.TESTBED_FAILED
+    assert record.outcome is Outcome.TESTBED_FAILED, record.reason
     assert f"{tool} died (exit code -9)" in (record.reason or "")
     assert following.outcome is Outcome.OK, following.reason
 
@@ -239,6 +239,6 @@ def test_a_tool_that_is_killed_is_no_rate(tool: Engine) -> None:
 @pytest.mark.parametrize("tool", TOOLS)
 def test_a_server_that_is_killed_is_to_blame(tool: Engine) -> None:
     record, following = inside(lambda: killed(tool, lambda _: named("nginx")))
-    assert record.outcome is Outcome.TESTBED_FAILED
+    assert record.outcome is Outcome.TESTBED_FAILED, record.reason
     assert "nginx died" in (record.reason or "")
     assert following.outcome is Outcome.OK, following.reason

@@ -71,7 +71,7 @@ def kill_the_client(second: Any, _ended: object) -> None:
 def test_a_killed_client_ends_the_trial_and_is_named(recipes: Recipes, tmp_path: Path) -> None:
     condition = crowd_of(Protocol.SPDY, users=2, seconds=60, engine=Engine.SPDY_CLIENT)
     trial = inside(lambda: crowd(recipes, condition, tmp_path, kill_the_client))
-    assert trial.record.outcome is Outcome.TESTBED_FAILED
+    assert trial.record.outcome is Outcome.TESTBED_FAILED, trial.record.reason
     assert "spdy-client died" in (trial.record.reason or "")
     assert trial.pages
     assert sum(bucket["pages"] + bucket["failed"] for bucket in trial.buckets) == len(trial.pages)

@@ -175,7 +175,7 @@ def test_nothing_but_the_page_touches_the_link(tmp_path: Path) -> None:
         return record, text
 
     record, text = inside(capture)
-    assert record.outcome is Outcome.OK
+    assert record.outcome is Outcome.OK, record.reason
     lines = text.splitlines()
     assert len(lines) > 50
     asked = {line.split("? ")[1].split(". ")[0] for line in lines if "? " in line}
@@ -208,12 +208,12 @@ def failing(
 @pytest.mark.parametrize("driver", CHROMIUMS)
 def test_a_page_that_never_finishes_is_a_timeout(tmp_path: Path, driver: Driver) -> None:
     bad, good = failing(tmp_path, "<script>while (true) {}</script>", Protocol.HTTP1, driver, 4)
-    assert bad.outcome is Outcome.PAGE_TIMEOUT
+    assert bad.outcome is Outcome.PAGE_TIMEOUT, bad.reason
     assert "no load event within 4 s" in (bad.reason or "")
     assert bad.observation.plt_ms is None
     assert bad.observation.requests == 1
     assert bad.observation.bytes_down is not None
-    assert good.outcome is Outcome.OK
+    assert good.outcome is Outcome.OK, good.reason
 
 
 @pytest.mark.parametrize(
@@ -291,7 +291,7 @@ def test_another_protocol_than_the_conditions_is_noticed(tmp_path: Path) -> None
             return trial(opened, 1, condition("small", Protocol.H2))
 
     record = inside(run)
-    assert record.outcome is Outcome.WRONG_PROTOCOL
+    assert record.outcome is Outcome.WRONG_PROTOCOL, record.reason
     assert tells([record.reason or ""], "did not use h2", "https://site.example/ by http/1.1")
 
 
@@ -365,5 +365,5 @@ def test_tls_is_the_version_the_study_names(tmp_path: Path, server: str) -> None
 
     good, wrong = inside(run)
     assert (good.outcome, set(good.observation.tls)) == (Outcome.OK, {"TLS 1.2"})
-    assert wrong.outcome is Outcome.WRONG_PROTOCOL
+    assert wrong.outcome is Outcome.WRONG_PROTOCOL, wrong.reason
     assert "did not use TLS 1.3" in (wrong.reason or "")

@@ -216,7 +216,7 @@ def test_a_certificate_of_another_authority_is_an_error(tmp_path: Path) -> None:
             return trial(opened, 1, cell("small"))
 
     record = inside(run)
-    assert record.outcome is Outcome.PAGE_ERROR
+    assert record.outcome is Outcome.PAGE_ERROR, record.reason
     assert tells([record.reason or ""], "certificate", "not trusted", "(unknown-ca)")
 
 
@@ -293,7 +293,7 @@ def test_a_display_that_stands_still_while_the_page_loads_is_seen(tmp_path: Path
             return trial(opened, 1, slow)
 
     record = inside(run)
-    assert record.outcome is Outcome.TESTBED_FAILED
+    assert record.outcome is Outcome.TESTBED_FAILED, record.reason
     assert tells([record.reason or ""], "stopped while the page loaded", ": the display")
 
 
@@ -344,7 +344,7 @@ def confinement() -> dict[str, str]:
 
 def test_the_process_of_the_page_is_in_its_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     record, seen = looked_at(small_site(tmp_path), confinement, monkeypatch)
-    assert record.outcome is Outcome.OK
+    assert record.outcome is Outcome.OK, record.reason
     assert seen == {"seccomp": "2", "privileges": "1", "own": "net,pid,mnt,user"}
 
 
@@ -358,7 +358,7 @@ def test_a_page_finds_no_door_to_the_inspector(tmp_path: Path, monkeypatch: pyte
         return " ".join(line.split()[1] for line in table if line.split()[3] == "0A")
 
     record, seen = looked_at(small_site(tmp_path), listening, monkeypatch)
-    assert record.outcome is Outcome.OK
+    assert record.outcome is Outcome.OK, record.reason
     assert seen == ""
 
 

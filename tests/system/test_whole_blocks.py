@@ -164,7 +164,7 @@ def test_a_time_out_of_a_busy_machine_does_not_count_as_one_of_the_page(tmp_path
 
     with thieves():
         record = inside(run)
-    assert record.outcome is Outcome.PAGE_TIMEOUT
+    assert record.outcome is Outcome.PAGE_TIMEOUT, record.reason
     assert (record.observation.foreign_cpu_share or 0) > FOREIGN_CPU_ALONE_LIMIT
     assert unsound(record.to_json()) == "busy-machine"
 
@@ -183,7 +183,7 @@ def test_what_a_page_works_until_it_times_out_is_not_of_others(tmp_path: Path) -
             return record, after.user + after.system - before.user - before.system
 
     record, worked_s = inside(run)
-    assert record.outcome is Outcome.PAGE_TIMEOUT
+    assert record.outcome is Outcome.PAGE_TIMEOUT, record.reason
     assert worked_s > 4  # somebody kept a core busy until then, and it was not others
     assert record.observation.foreign_cpu_share is not None
     assert record.observation.foreign_cpu_share < FOREIGN_CPU_ALONE_LIMIT
