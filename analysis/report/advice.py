@@ -233,8 +233,8 @@ class Advice:
     def answer(self) -> str:
         """The first sentence: what saves most, on which link how much.
 
-        The interval of a size that was picked out as the largest of m is of the level 1 - 5 %/m: as wide as it has to
-        be to hold the truth in 95 % whichever is picked.
+        The interval of a size that was picked out as the largest of m is of the level 1 - 5 %/m, of a run with looks
+        1 - 2.5 %/m: as wide as it has to be to hold the truth in 95 % whichever is picked.
         """
         helps, measured = self.of(AdviceKind.HELPS), [change for change in self.advised if change.is_compared]
         if not measured:

@@ -49,7 +49,7 @@ class Zone:
 
 
 PROBE_NAME = "probe.coldload.invalid"
-EXAMINATION_S = 1.0  # within which it answers, also on a busy machine
+QUERY_S, QUERIES = 1.0, 5  # within which it answers one of so many, also on a very busy machine
 
 
 class NameServer:
@@ -64,10 +64,10 @@ class NameServer:
         self.process.check_running()
 
     def examine(self) -> None:
-        """`check`, and TestbedFailed when it does not answer a query at once."""
+        """`check`, and TestbedFailed when it answers no query."""
         self.check()
-        if not self._answers(EXAMINATION_S):
-            raise TestbedFailed(f"{self.process.name} did not answer a query within {EXAMINATION_S:g} s")
+        if not any(self._answers(QUERY_S) for _ in range(QUERIES)):
+            raise TestbedFailed(f"{self.process.name} answered no query within {QUERY_S * QUERIES:g} s")
 
 
 @contextlib.contextmanager

@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
         from harness.cli.lanes import measure_lanes
 
         rounds = USUAL_ROUNDS if arguments.rounds is None else arguments.rounds
-        return measure_lanes(None if arguments.lanes == MOST else arguments.lanes, rounds)
+        return measure_lanes(arguments, None if arguments.lanes == MOST else arguments.lanes, rounds)
     if arguments.rounds is not None:
         raise UsageError("--rounds does nothing without --lanes; leave it out, or give --lanes, too")
     from harness.lab.preflight import checks, missing

@@ -5,6 +5,7 @@ Lanes are carried when loads take as long while all lanes are busy as they take 
 
 from __future__ import annotations
 
+import argparse
 import math
 import secrets
 from collections import Counter
@@ -17,6 +18,7 @@ import configs
 import harness
 from harness.cli.archived import refuse_unless_archived
 from harness.cli.failures import refuse_stalled
+from harness.cli.making import make_first_needed
 from harness.cli.paths import ARCHIVES_HERE, refuse_hidden
 from harness.cli.telling import aligned, console, say
 from harness.engines.browsers import browser_programs
@@ -289,7 +291,7 @@ def _percent(ratio: float) -> str:
     return f"{100 * (ratio - 1):+.2f}"
 
 
-def measure_lanes(number: int | None, rounds: int) -> int:
+def measure_lanes(arguments: argparse.Namespace, number: int | None, rounds: int) -> int:
     """Measure which number of lanes is carried, or whether this number is (exit code 1: it is not), and store it for
     `--lanes auto`.
     """
@@ -302,7 +304,7 @@ def measure_lanes(number: int | None, rounds: int) -> int:
         say("one lane is a run as it always was; there is nothing to measure")
         return 0
     if number is not None:
-        verdict = _measured(topology, number, rounds)
+        verdict = _measured(arguments, topology, number, rounds)
         _say_what_auto_takes(topology)
         return 0 if verdict is LaneVerdict.CARRIED else 1
     why = only_one(topology)
@@ -310,7 +312,7 @@ def measure_lanes(number: int | None, rounds: int) -> int:
         say(f"{why}; there is nothing to measure, and `coldload run --lanes auto` takes one")
         return 0
     for count in worth_measuring(topology):
-        if _measured(topology, count, rounds) is LaneVerdict.CARRIED:
+        if _measured(arguments, topology, count, rounds) is LaneVerdict.CARRIED:
             break
     _say_what_auto_takes(topology)
     return 0
@@ -323,11 +325,12 @@ def _say_what_auto_takes(topology: Topology) -> None:
     say(f"stored in {machine.path}; it holds for this machine ({topology}) with {versions}")
 
 
-def _measured(topology: Topology, count: int, rounds: int) -> LaneVerdict:
+def _measured(arguments: argparse.Namespace, topology: Topology, count: int, rounds: int) -> LaneVerdict:
     """Measure so many lanes, say what came out, and store it."""
     lanes = divided(topology, count)
     study = read_study(configs.FOLDER / "lanes.toml")
     refuse_hidden({ARCHIVES_HERE: archives_root()})
+    make_first_needed(arguments, study.conditions)
     refuse_unless_archived(study)
     machine = this_machine(topology)
     known_lanes(machine)  # a damaged file is told of now, and not after all these loads

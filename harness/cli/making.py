@@ -44,7 +44,15 @@ GATEWAY = "spdy-gateway"
 def make_first_needed(arguments: argparse.Namespace, conditions: Iterable[Condition]) -> None:
     """`make_parts_and_pages` of conditions."""
     wanted = tuple(conditions)
-    parts = {part for condition in wanted for part in (condition.engine, condition.server)}
+    parts = {
+        part
+        for condition in wanted
+        for part in (
+            condition.engine,
+            condition.engine.browser,
+            condition.server,
+        )  # users ask as a browser did
+    }
     make_parts_and_pages(arguments, parts, {condition.page for condition in wanted})
 
 

@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     engine = Engine(arguments.engine)
     check_combination(Combination.usual(arguments.name, engine, variant))
     refuse_hidden({ARCHIVES_HERE: archives_root()})  # the page is loaded to weigh it
-    make_parts_and_pages(arguments, [engine.traits.server], [arguments.name])
+    make_parts_and_pages(arguments, [engine, engine.traits.server], [arguments.name])
     archive = open_archive(archives_root(), arguments.name)
     warn_if_broken(archive, variant, engine)
     with telling(f"making {variant.name} of {archive.name}") as tell:

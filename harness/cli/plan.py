@@ -53,9 +53,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from harness.cli.archived import refuse_broken, refuse_unless_archived, whole_waits_lines
+    from harness.cli.making import make_parts_and_pages, provide_pages
+    from harness.pack.packfile import is_pack
     from harness.study.planning import make_plan
 
-    _, study = chosen(arguments)
+    path, study = chosen(arguments)
+    if is_pack(path):
+        provide_pages(arguments, path, study.conditions)
+    make_parts_and_pages(arguments, (), {condition.page for condition in study.conditions})
     refuse_unless_archived(study)
     refuse_broken(study)
     seed = random.getrandbits(32) if study.seed is None else study.seed  # nothing is run in this order

@@ -108,7 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"{len(arguments.names)} pages: only --live takes several at once; name one")
     refuse_hidden({"--keep": arguments.keep, ARCHIVES_HERE: archives_root()})
     name = arguments.names[0]
-    make_parts_and_pages(arguments, [engine.traits.server], [name])
+    make_parts_and_pages(arguments, [engine, engine.traits.server], [name])
     archive = open_archive(archives_root(), name)
     devices = (DEVICES[arguments.device],) if arguments.device else engine.traits.devices
     replay = replay_of(arguments, engine)

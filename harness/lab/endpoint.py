@@ -105,7 +105,7 @@ class Endpoint:
             self.name_server.check()
 
     def examine(self) -> None:
-        """`check`, and ask each of them; takes some ms, or a second where one does not answer."""
+        """`check`, and ask each of them; takes some ms, or some seconds where one does not answer."""
         with self._named():
             self.name_server.examine()
             self.server.examine(self.protocol)

@@ -167,7 +167,10 @@ class WaitsMetrics:
         "of the rest: requests or answers were under way, with nothing to send",
     )
     waited_main_thread_ms: float | None = metric(
-        "Page's main thread", Unit.MS, Source.ALL, "of the rest: the page's main thread ran"
+        "Page's main thread",
+        Unit.MS,
+        Source.ALL,
+        "of the rest: the page's main thread ran, or waited for a core",
     )
     waited_unknown_ms: float | None = metric(
         "Nothing known", Unit.MS, Source.ALL, "of the rest: all of it, so that the seven add up to `plt_ms`"

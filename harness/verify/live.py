@@ -34,6 +34,7 @@ from harness.study.study import Study
 from harness.study.studyfile import parse_study
 from harness.verify.survey import ENGINE, PLAIN, LiveLoads, Survey, Web, surveyed
 from sites.archive import Archive, write_archive
+from sites.archiveindex import round_trips
 from sites.response import Response
 from sites.urls import parse_url
 from sites.warc import About
@@ -143,16 +144,23 @@ def beside(
         browsers = Browsers(folder, stack, web.network)
         live = LiveLoads(browsers, web.venue(url, archive.hosts), name, wanted.device, folder / "kept")
         survey = surveyed(live, web, wanted.rate_s if wanted.down_mbps is None else None, tell)
-        study = study_of(name, url, survey, wanted)
-        plan = make_plan(study, 1).trials
         timed = timed_archive(archive, survey, folder / "archives")
+        study = study_of(name, url, nearest_ms(timed), survey, wanted)
+        plan = make_plan(study, 1).trials
         lab = stack.enter_context(lab_process(watcher, folder / "lab.log"))
         served = {ENGINE: {AS_ARCHIVED.served_name(name): timed.folder}}
         lab.open(Assignment(study, served, plan, run=folder, files=folder, patient=wanted.patient))
         yield Beside(survey, study, live, lab, plan, watcher)
 
 
-def study_of(name: str, url: str, survey: Survey, wanted: BesideOptions) -> Study:
+def nearest_ms(timed: Archive) -> float:
+    """The round trip to the nearest host of an archive, which is that of the link: distances are reckoned from it. The
+    live page may have a nearer one, which is not archived.
+    """
+    return min(round_trips(timed.entries).values())
+
+
+def study_of(name: str, url: str, rtt_ms: float, survey: Survey, wanted: BesideOptions) -> Study:
     """The study whose trials are the replay's turns. MeasurementRefused where too little came to tell a rate."""
     down = wanted.down_mbps or survey.mbps
     if down is None:
@@ -162,7 +170,7 @@ def study_of(name: str, url: str, survey: Survey, wanted: BesideOptions) -> Stud
     wire = max(survey.protocols, key=lambda each: survey.protocols[each], default="h2")
     protocol = wanted.protocol or WIRES.get(wire, Protocol.H2)
     thinks = protocol is not Protocol.H3
-    near = survey.look_up_ms is not None and survey.look_up_ms < survey.nearest_ms / 2
+    near = survey.look_up_ms is not None and survey.look_up_ms < rtt_ms / 2
     text = f"""
         name = "live"
         pages = [{json.dumps(name)}]
@@ -181,7 +189,7 @@ def study_of(name: str, url: str, survey: Survey, wanted: BesideOptions) -> Stud
         name = "measured"
         down_mbps = {round(down, 3)}
         up_mbps = {round(wanted.up_mbps or down, 3)}
-        rtt_ms = {round(survey.nearest_ms, 3)}
+        rtt_ms = {rtt_ms}
         """
     return parse_study(text, "the replay beside the live page")
 

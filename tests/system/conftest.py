@@ -45,7 +45,7 @@ START_URL = "https://site.example/"
 OTHER_HOST = "cdn.example"
 NO_ICON = '<link rel="icon" href="data:,">'
 MARK = "COLDLOAD_TEST_MARK"
-PATIENCE_S = 120
+PATIENCE_S = 600
 # Starts a program whose mounts nobody else sees; an ordinary user is root there.
 OWN_MOUNTS = ("unshare", "--mount", *(() if os.geteuid() == 0 else ("--map-root-user",)))
 OWN_RIGHTS = (
@@ -207,7 +207,7 @@ def trial(
     number: int,
     cell: Condition,
     *,
-    timeout_s: float = 30.0,
+    timeout_s: float = 120.0,
     keep: Sequence[str] = (),
     files: Path = WORKSPACE / "kept",
 ) -> Record:
@@ -246,6 +246,14 @@ def wait_until(happens: Callable[[], bool], what: str) -> None:
             return
         assert time.monotonic() < patience, f"waited in vain for {what}"
         time.sleep(max(0.005, 4 * (time.thread_time() - looked)))
+
+
+def command_line(pid: int) -> str:
+    """That of a running process; of one that is gone, nothing."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+    except OSError:
+        return ""
 
 
 @contextlib.contextmanager

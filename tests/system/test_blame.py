@@ -28,12 +28,21 @@ from harness.system.processtree import family
 from harness.system.program import find_program
 from harness.trial.trial import BrowserLab, browser_lab
 from tests.facts import tells
-from tests.system.conftest import OTHER_HOST, condition, inside, small_site, struck, trial, wait_until
+from tests.system.conftest import (
+    OTHER_HOST,
+    command_line,
+    condition,
+    inside,
+    small_site,
+    struck,
+    trial,
+    wait_until,
+)
 
 pytestmark = pytest.mark.side_by_side
 
-PAUSE_S = 0.3
-SLOW = Link.of(1, 50)  # the small site takes a second
+PAUSE_S, PAUSE_STEPS = 0.3, 15
+SLOW = Link.of(0.5, 50)  # the small site takes two seconds
 
 
 def kill(pid: int) -> None:
@@ -46,13 +55,15 @@ def stop(pid: int) -> None:
 
 def kill_renderers(pid: int) -> None:
     for each in family(pid):
-        if "--type=renderer" in _command_line(each):
+        if "--type=renderer" in command_line(each):
             kill(each)
 
 
 def pause(pid: int) -> None:
+    """In steps, of which a pause of this process takes one alone: else its end could come before anybody looked."""
     stop(pid)
-    time.sleep(PAUSE_S)
+    for _ in range(PAUSE_STEPS):
+        time.sleep(PAUSE_S / PAUSE_STEPS)
     os.kill(pid, signal.SIGCONT)
 
 
@@ -71,18 +82,14 @@ class Fault:
     def _victim(self, programs: dict[str, int]) -> int:
         if self.program in programs:
             return family(programs[self.program])[1 if self.worker else 0]
-        named = (pid for pid in family(os.getpid()) if self.program in _command_line(pid))
+        named = (pid for pid in family(os.getpid()) if self.program in command_line(pid))
         return next(named)
-
-
-def _command_line(pid: int) -> str:
-    return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
 
 
 def records_of(tmp_path: Path, server: str, faults: Sequence[Fault]) -> tuple[list[Record], Record]:
     """One load with each of the faults, the testbed renewed after it as the runner does, and a load without any.
 
-    After the first request the others take a second on the link.
+    After the first request the others take two seconds on the link.
     """
     archive = small_site(tmp_path)
     slow = condition("small", Protocol.HTTP1, link=SLOW, server=server)
@@ -94,7 +101,7 @@ def records_of(tmp_path: Path, server: str, faults: Sequence[Fault]) -> tuple[li
                 opened.browsers.prepare(slow)
                 programs = opened.testbed.endpoint(slow).programs
                 with struck(opened, slow, partial(fault.happen, programs)):
-                    bad.append(trial(opened, number, slow, timeout_s=2))
+                    bad.append(trial(opened, number, slow, timeout_s=6))
                 if fault.strike is not pause:
                     opened.renew()
             return bad, trial(opened, len(faults), condition("small", Protocol.HTTP1, server=server))
@@ -234,7 +241,7 @@ def test_an_emulator_that_fails_while_it_is_measured_is_named(
     def happen(server: Host) -> None:
         with server.entered():
             wait_until(lambda: _packets("link0") >= 3, "packets on the link")
-        strike(next(pid for pid in family(os.getpid()) if "linkem" in _command_line(pid)))
+        strike(next(pid for pid in family(os.getpid()) if "linkem" in command_line(pid)))
 
     def run() -> str:
         with testbed() as made:

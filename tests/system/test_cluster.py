@@ -60,6 +60,7 @@ class DaskGround:
         self._options = options  # of the scheduler
         self._folder = coldload.folder
         self._mark = coldload.mark
+        self._certificates = certificates
         files = {"--tls-ca-file": AUTHORITY, "--tls-cert": CERTIFICATE, "--tls-key": KEY}
         self._tls: list[str] = []
         if certificates is not None:
@@ -82,6 +83,12 @@ class DaskGround:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+    def wait_for(self, *names: str) -> None:
+        """Until the scheduler knows these workers."""
+        with connected(SchedulerAddress.parse(self.url), self._certificates) as cluster:
+            for name in names:
+                worker_named(cluster, name)
 
     def worker(self, name: str, *prefix: str, cache: Path | None = None) -> subprocess.Popen[bytes]:
         return self.start(
@@ -183,6 +190,7 @@ def test_a_worker_that_is_killed_loses_one_trial_and_the_run_ends_whole(
     make_certificates(certificates)
     with DaskGround(coldload, certificates) as ground:
         workers = {name: ground.worker(name) for name in ("lab-a", "lab-b")}
+        ground.wait_for(*workers)
         process = coldload.start(
             *("run", "tiny.toml", "--out", "out", "--on", ground.url, "--certificates", str(certificates))
         )
@@ -211,6 +219,7 @@ def test_a_coordinator_that_is_killed_goes_on_with_the_same_command(coldload: Co
     run = study_on(coldload, 2)
     with DaskGround(coldload, None) as ground:
         ground.worker("lab-a")
+        ground.wait_for("lab-a")
         words = ("run", "tiny.toml", "--out", "out", "--on", ground.url)
         process = coldload.start(*words)
         wait_until(lambda: process.poll() is not None or len(records(run)) > 0, "a record")
@@ -235,7 +244,9 @@ def test_a_worker_that_cannot_measure_is_refused_by_name(coldload: Coldload) -> 
     with DaskGround(coldload, None) as ground:
         ground.worker("powerless", *without("sys_admin"))
         ground.worker("other", cache=cache)
+        ground.wait_for("powerless", "other")
         code, out, err = coldload.run("run", "tiny.toml", "--out", "out", "--on", ground.url)
+    wait_until(lambda: not coldload.left_behind(), "the end of the workers and their labs")
     assert code == 3
     assert err.count("\n") == 1
     assert tells(err, "no worker can go on", "worker ")

@@ -28,6 +28,7 @@ from harness.trial.trial import browser_lab
 from tests.facts import tells
 from tests.system.conftest import (
     Coldload,
+    command_line,
     condition,
     ended_well,
     inside,
@@ -39,7 +40,7 @@ from tests.system.conftest import (
 
 pytestmark = pytest.mark.side_by_side
 
-PAUSE_S, STOPPED_S = 0.3, 6.0
+PAUSE_S, PAUSE_STEPS, STOPPED_S = 0.3, 15, 6.0
 HTTP_IS_THERE = re.compile(r":0050 01 ")  # of /proc/net/tcp: to port 80, established
 STUDY = """
 name = "tiny"
@@ -57,8 +58,10 @@ rtt_ms = 100
 
 
 def pause(pid: int, seconds: float = PAUSE_S) -> None:
+    """In steps, of which a pause of this process takes one alone: else its end could come before anybody looked."""
     os.kill(pid, signal.SIGSTOP)
-    time.sleep(seconds)
+    for _ in range(PAUSE_STEPS):
+        time.sleep(seconds / PAUSE_STEPS)
     os.kill(pid, signal.SIGCONT)
 
 
@@ -77,7 +80,7 @@ def interrupted(
     slow = condition("small", Protocol.HTTP1, driver, Link.of(0.2, 200))
 
     def strike_it() -> None:
-        strike(next(pid for pid in family(os.getpid()) if victim in _command_line(pid)))
+        strike(next(pid for pid in family(os.getpid()) if victim in command_line(pid)))
 
     def run() -> list[Record]:
         with browser_lab({"small": archive}, [Protocol.HTTP1]) as opened:
@@ -89,13 +92,6 @@ def interrupted(
             return [bad, trial(opened, 2, condition("small", Protocol.HTTP1, driver))]
 
     return inside(run)
-
-
-def _command_line(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
-    except OSError:
-        return ""
 
 
 @pytest.mark.parametrize(
@@ -124,7 +120,7 @@ def test_a_stopped_browser_or_driver_holds_nothing_up_and_is_replaced(
     def stop(pid: int) -> None:
         os.kill(pid, signal.SIGSTOP)
 
-    bad, good = interrupted(tmp_path, victim, driver, stop, timeout_s=4)
+    bad, good = interrupted(tmp_path, victim, driver, stop, timeout_s=8)
     assert bad.outcome is Outcome.TESTBED_FAILED, bad.reason
     assert named in (bad.reason or "")
     assert good.outcome is Outcome.OK, good.reason
@@ -142,7 +138,7 @@ def test_a_driver_that_is_stopped_after_the_last_load_does_not_hold_up_the_end(
     def run() -> Record:
         with browser_lab({"small": archive}, [Protocol.HTTP1]) as opened:
             record = trial(opened, 1, cell)
-            (pid,) = (pid for pid in family(os.getpid()) if victim in _command_line(pid))
+            (pid,) = (pid for pid in family(os.getpid()) if victim in command_line(pid))
             os.kill(pid, signal.SIGSTOP)
             return record
 
@@ -187,7 +183,7 @@ def test_a_load_during_which_the_runner_stood_still_is_made_again(coldload: Cold
 
 def is_navigating(command: int) -> bool:
     """Whether a browser of a command has a connection to a server of http."""
-    browsers = (pid for pid in family(command) if "/chromium --" in _command_line(pid))
+    browsers = (pid for pid in family(command) if "/chromium --" in command_line(pid))
     return any(HTTP_IS_THERE.search(_connections(pid)) for pid in browsers)
 
 

@@ -151,10 +151,11 @@ def test_what_the_load_itself_has_fetched_may_come_out_of_the_cache(
 def test_what_a_page_works_after_its_load_event_is_no_part_of_it(
     records: dict[tuple[str, Protocol], Record],
 ) -> None:
-    works, small = (records[name, Protocol.H2].observation.client_cpu_s for name in ("works", "small"))
-    assert works is not None
-    assert small is not None
-    assert works < small + 1  # of 2 s
+    works, small = (records[name, Protocol.H2].observation for name in ("works", "small"))
+    assert works.client_cpu_s is not None
+    assert small.client_cpu_s is not None
+    read_late_s = (works.runner_late_ms or 0) / 1000
+    assert works.client_cpu_s - read_late_s < small.client_cpu_s + 1  # of 2 s
 
 
 def test_urls_hold_no_password(records: dict[tuple[str, Protocol], Record]) -> None:
@@ -346,10 +347,8 @@ def test_a_load_whose_frame_lost_its_process_does_not_count(tmp_path: Path) -> N
     slow = cell("page", link=Link.of(0.1, 200))
 
     def strike() -> None:
-        own = isolated()
-        wait_until(lambda: bool(isolated() - own), "the process of the frame")
-        for pid in isolated() - own:
-            os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: len(isolated()) > 1, "the process of the frame")
+        os.kill(max(isolated()), signal.SIGKILL)  # the younger one
 
     def run() -> Record:
         with lab(archives) as opened, struck(opened, slow, strike):
@@ -391,17 +390,20 @@ def confinement() -> set[tuple[str, str, bool]]:
     """What the processes that hold pages may do: seccomp, no new privileges, a network of their own."""
     (browser,) = processes("parent")
     network = Path(f"/proc/{browser.pid}/ns/net").readlink()
-    sandboxed = "Seccomp:\t2"
-    wait_until(
-        lambda: all(sandboxed in Path(f"/proc/{each.pid}/status").read_text() for each in processes("tab")),
-        "the start of processes in reserve",
-    )
-    found = set()
-    for each in processes("tab"):
-        text = Path(f"/proc/{each.pid}/status").read_text()
-        status = dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
-        apart = Path(f"/proc/{each.pid}/ns/net").readlink() != network
-        found.add((status["Seccomp"], status["NoNewPrivs"], apart))
+    found: set[tuple[str, str, bool]] = set()
+
+    def all_sandboxed() -> bool:
+        """One in reserve starts, and goes, at any time."""
+        found.clear()
+        for each in processes("tab"):
+            with contextlib.suppress(OSError):
+                text = Path(f"/proc/{each.pid}/status").read_text()
+                status = dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
+                apart = Path(f"/proc/{each.pid}/ns/net").readlink() != network
+                found.add((status["Seccomp"], status["NoNewPrivs"], apart))
+        return {seccomp for seccomp, *_ in found} == {"2"}
+
+    wait_until(all_sandboxed, "the start of processes in reserve")
     return found
 
 

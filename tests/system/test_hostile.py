@@ -126,14 +126,17 @@ def archives(root: Path) -> dict[str, Archive]:
 def loaded(driver: Driver, root: Path) -> dict[str, Record]:
     made = archives(root)
     with browser_lab(made, [Protocol.HTTPS1]) as opened:
-        options = TrialOptions(timeout_s=6, answer_s=2, vitals=True)
-        lingering = replace(options, linger_s=1.0)  # some of what it asks for comes after its load event
+        usual = TrialOptions(timeout_s=60, answer_s=30, vitals=True)
+        options = dict.fromkeys(HANGING, replace(usual, timeout_s=6, answer_s=2))
+        options["asking"] = replace(
+            usual, linger_s=5.0
+        )  # some of what it asks for comes after its load event
         return {
             name: run_trial(
                 opened.testbed,
                 opened.browsers,
                 planned(number, condition(name, Protocol.HTTPS1, driver)),
-                lingering if name == "asking" else options,
+                options.get(name, usual),
                 root / "kept",
             )
             for number, name in enumerate(made, start=1)

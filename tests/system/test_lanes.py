@@ -98,7 +98,7 @@ def test_a_killed_run_in_lanes_goes_on_with_another_number_of_them(study: Coldlo
         return process.poll() is not None or (lanes == {1, 2} and all_seen)
 
     wait_until(seen, "records of both lanes")
-    os.kill(process.pid, signal.SIGKILL)
+    process.kill()
     out, err = process.communicate()
     wait_until(lambda: not study.left_behind(), "the end of what the run had started")
     for lane in divided(read_topology(), 2):

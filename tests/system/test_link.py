@@ -27,7 +27,7 @@ from harness.model.rate import RateFormat, RecordedRate
 from harness.model.settings import TcpSettings
 from harness.system.processtree import family
 from harness.system.program import Command, run
-from tests.system.conftest import LINK_DEVICES, WITHOUT_TUN, inside, timed
+from tests.system.conftest import LINK_DEVICES, WITHOUT_TUN, inside, timed, wait_until
 
 SERVER = "10.0.255.1"
 
@@ -121,7 +121,7 @@ def test_blocks_lose_other_packets_and_conditions_of_a_block_the_same() -> None:
             made.server.configure(f"addr add {SERVER}/32 dev lo")
             with made.client(link, block=block) as client:
                 seen = train(
-                    OneWay(made.server, client.host, client.address), 60, size_bytes=100, patience_s=2
+                    OneWay(made.server, client.host, client.address), 60, size_bytes=100, patience_s=5
                 )
         return set(range(60)) - {each.number for each in seen}
 
@@ -232,9 +232,18 @@ def test_a_host_is_remembered_from_connection_to_connection_where_a_study_says_s
                 while near.recv(65_536):
                     pass
                 sending.join()
-            time.sleep(0.5)  # the kernel writes it down when the client has closed, too
             asked = Command.of("ip", "tcp_metrics", "show", client.address)
-            return run(asked.on(made.server.path), ok_codes=(0, 2))  # 2: of this host it knows nothing
+
+            def told() -> str:
+                return run(asked.on(made.server.path), ok_codes=(0, 2))  # 2: of this host it knows nothing
+
+            if remembers:
+                wait_until(
+                    lambda: "rtt" in told(), "what the kernel writes down when the client has closed, too"
+                )
+            else:
+                time.sleep(0.5)
+            return told()
 
     found = inside(kept)
     assert ("rtt" in found) is remembers

@@ -74,7 +74,7 @@ def recording(root: Path) -> Archive:
 
 def reports(archive: Archive, protocols: Sequence[Protocol] = PROTOCOLS) -> list[Verification]:
     devices = tuple(DEVICES.values())
-    return inside(lambda: list(verifications(archive, protocols, devices, linger_s=0.5)))
+    return inside(lambda: list(verifications(archive, protocols, devices, linger_s=1.5)))
 
 
 def whole(quality: ReplayQuality) -> None:
@@ -136,7 +136,7 @@ def test_both_drivers_make_the_same_phone(tmp_path: Path) -> None:
                     opened.testbed,
                     opened.browsers,
                     planned(number, cell),
-                    TrialOptions(20, linger_s=0.2),
+                    TrialOptions(60, linger_s=2.0),
                     WORKSPACE / "kept",
                 )
                 assert (record.outcome, record.reason) == (Outcome.OK, None)

@@ -24,7 +24,7 @@ from harness.model.protocol import Protocol
 from harness.system.processtree import family
 from harness.system.roots import SUITES, Purpose, unused
 from tests.facts import tells
-from tests.system.conftest import ended_well, small_site
+from tests.system.conftest import NO_ICON, ended_well, small_site
 
 pytestmark = pytest.mark.side_by_side
 
@@ -76,7 +76,7 @@ def home(
 ) -> Iterator[tuple[str, Path]]:
     """A user's home with a root of the lab of one release."""
     release, folder = request.param, tmp_path_factory.mktemp("home")
-    small_site(folder / "archives")
+    small_site(folder / "archives", head=NO_ICON)
     optional = [word for engine in OPTIONAL[release] for word in ("--engine", engine)]
     made = coldload("root", "make", "lab", "--release", release, *optional, home=folder)
     assert made.returncode == 0, made.stderr

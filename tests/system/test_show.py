@@ -16,6 +16,7 @@ import pytest
 from playwright.sync_api import Dialog, Locator, Page, Request, expect, sync_playwright
 
 from harness.system.program import find_program
+from tests.system.conftest import PATIENCE_S
 from tests.unit.analysis.showing import (
     CUT,
     FILMED,
@@ -54,6 +55,8 @@ def page(url: str) -> Iterator[Page]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_program("chromium"), args=["--no-sandbox"])
         opened = browser.new_page(viewport={"width": 1280, "height": 900})
+        opened.set_default_timeout(PATIENCE_S * 1000)
+        expect.set_options(timeout=PATIENCE_S * 1000)
         opened.on("pageerror", lambda error: seen.append(str(error)))
         opened.on("dialog", dismiss)
         opened.on("request", lambda request: asked(request, url))
@@ -113,6 +116,7 @@ def test_a_trial_is_opened_and_left_by_keyboard(page: Page, url: str) -> None:
     for key in ("ArrowDown", "ArrowDown", "ArrowUp", "Enter"):
         page.keyboard.press(key)
     expect(page.locator("h1")).to_have_text("Trial 00007")
+    page.wait_for_load_state()  # a key before the page's script is read is nobody's
     panel = page.locator("[data-part=upper]")
     panel.focus()
     for key in ("ArrowDown", "ArrowDown", "End"):
@@ -124,7 +128,7 @@ def test_a_trial_is_opened_and_left_by_keyboard(page: Page, url: str) -> None:
     page.locator("h1").click()
     page.keyboard.press("n")
     expect(page.locator("h1")).not_to_have_text("Trial 00007")
-    page.wait_for_load_state()  # a key before the page's script is read is nobody's
+    page.wait_for_load_state()
     page.keyboard.press("p")
     expect(page.locator("h1")).to_have_text("Trial 00007")
 

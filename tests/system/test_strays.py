@@ -27,7 +27,7 @@ SERVICES = (
     "clients2.google.com",
     "update.googleapis.com",
 )  # which Chromium asks by itself
-LINGER_S = 1.0  # for what the answers of XMLHttpRequest ask for
+LINGER_S = 2.0  # for what the answers of XMLHttpRequest ask for
 # Each scheme that a page was recorded under, and what it is loaded with.
 CHROMIUMS = {
     "https": (

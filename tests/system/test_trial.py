@@ -234,7 +234,7 @@ def test_a_first_visit_that_fails_is_told_and_is_no_time_out_of_the_load(
 
     def run() -> Record:
         with browser_lab({"bad": archive}, [Protocol.HTTPS1]) as opened:
-            return trial(opened, 1, cell, timeout_s=4)
+            return trial(opened, 1, cell, timeout_s=4 if script else 60)
 
     record = inside(run)
     why = f"in the first load, which fills the cache: {why}"

@@ -40,7 +40,7 @@ def loads(root: Path) -> list[tuple[Driver, Device, Evidence]]:
     with browser_lab({"asking": made}, [Protocol.H2]) as opened:
         for number, (driver, device) in enumerate(cells, start=1):
             trial = planned(number, condition("asking", Protocol.H2, driver, device=device))
-            options = TrialOptions(linger_s=1.0)
+            options = TrialOptions(linger_s=3.0)
             _, evidence = run_observed(opened.testbed, opened.browsers, trial, options, root / "kept")
             assert evidence is not None
             found.append((driver, device, evidence))

@@ -49,12 +49,14 @@ addEventListener("load", () => setTimeout(() => {
   dispatchEvent(new KeyboardEvent("keydown", {key: "a"})); document.dispatchEvent(new Event("visibilitychange"));
 }, 100));"""
 NAMED = '<form name="documentElement"><input name="getAttribute"><input name="id"></form>'
+RESTLESS = 'setInterval(() => fetch("/again"), 200);'
 SCRIPTS = {
     "late": LATE,
     "forging": f"{LATE}{FORGING}",
-    "restless": 'onload = () => setInterval(() => fetch("/again"), 200);',
-    "hanging": "onload = () => setTimeout(() => { for (;;); }, 700);",
-    "leaving": 'onload = () => setTimeout(() => { location = "/other"; }, 700);',
+    "restless": f"onload = () => {{ {RESTLESS} }};",
+    # Late enough for what is asked at the load event, on a busy machine.
+    "hanging": f"onload = () => {{ {RESTLESS} setTimeout(() => {{ for (;;); }}, 5000); }};",
+    "leaving": f'onload = () => {{ {RESTLESS} setTimeout(() => {{ location = "/other"; }}, 5000); }};',
 }
 FRAMED = f'<iframe src="{FRAME}" width="800" height="400"></iframe>'
 OF_THE_FRAME = """<style>* { margin: 0 } #big { font-size: 80px }</style><div id="room"></div>

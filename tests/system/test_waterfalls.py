@@ -15,6 +15,7 @@ from analysis.evaluation.results import Results, evaluate
 from analysis.report.report import build
 from analysis.runs.rundirectory import load as load_run
 from harness.system.program import find_program
+from tests.system.conftest import PATIENCE_S
 from tests.unit.analysis.synthetic import Synthetic
 from tests.unit.analysis.synthetic_film import keep_films
 from tests.unit.analysis.synthetic_har import HOSTILE_URLS, entry, keep_hars, load
@@ -56,6 +57,7 @@ def page(run: Path) -> Iterator[Page]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_program("chromium"), args=["--no-sandbox"])
         opened = browser.new_page(viewport={"width": 1280, "height": 900})
+        opened.set_default_timeout(PATIENCE_S * 1000)
         opened.on("console", lambda message: seen.append(message.text))
         opened.on("pageerror", lambda error: seen.append(str(error)))
         opened.on("dialog", dismiss)

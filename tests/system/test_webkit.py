@@ -279,7 +279,7 @@ def test_a_process_that_dies_is_recorded_and_the_next_trial_is_clean(
 
 def test_a_display_that_stands_still_while_the_page_loads_is_seen(tmp_path: Path) -> None:
     archives = {"small": small_site(tmp_path)}
-    slow = cell("small", link=Link.of(0.5, 200))
+    slow = cell("small", link=Link.of(0.2, 200))
 
     def pause() -> None:
         display = process_of("weston")

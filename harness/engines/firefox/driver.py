@@ -25,7 +25,7 @@ from harness.engines.browser import (
 )
 from harness.engines.browserlog import DOCUMENT_ASKED
 from harness.engines.firefox.log import DOCUMENT, OVER, ms_of
-from harness.engines.steered import END_S, SteeredBrowser
+from harness.engines.steered import END_S, START_TIMEOUT_S, SteeredBrowser
 from harness.errors import ColdloadError, Outcome, TestbedFailed, TrialFailed
 from harness.system.process import Process
 
@@ -179,9 +179,9 @@ class FirefoxBrowser(SteeredBrowser):
         """
         try:
             if quic:
-                self._marionette.run_in_parent(WAKE, COLLECT_TIMEOUT_S)
-            self._marionette.run_in_parent(PROCESS, COLLECT_TIMEOUT_S, url)
-            self._marionette.run_in_parent(OBSERVE, COLLECT_TIMEOUT_S, dict(proxies), self._keeps_bodies)
+                self._marionette.run_in_parent(WAKE, START_TIMEOUT_S)
+            self._marionette.run_in_parent(PROCESS, START_TIMEOUT_S, url)
+            self._marionette.run_in_parent(OBSERVE, START_TIMEOUT_S, dict(proxies), self._keeps_bodies)
         except MarionetteFailed as error:
             raise TestbedFailed(f"Firefox cannot be observed: {one_line(str(error))}") from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from dataclasses import replace
 from pathlib import Path
 
@@ -40,7 +41,7 @@ def two_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def measured(number: int | None, rounds: int = 40) -> int:
-    return measure_lanes(number, rounds)
+    return measure_lanes(argparse.Namespace(), number, rounds)
 
 
 @pytest.mark.usefixtures("two_cores")

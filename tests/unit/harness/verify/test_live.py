@@ -18,7 +18,7 @@ from harness.model.settings import NameSide, ThinkTime
 from harness.model.trials import PlannedTrial
 from harness.probes.registry import Observation
 from harness.records import Record
-from harness.verify.live import BesideOptions, Turn, counted, study_of, timed_archive
+from harness.verify.live import BesideOptions, Turn, counted, nearest_ms, study_of, timed_archive
 from harness.verify.survey import PLAIN, Survey
 from sites.archive import Archive, write_archive
 from sites.archiveindex import round_trips
@@ -77,7 +77,7 @@ def test_turns_that_do_not_count_are_told() -> None:
 
 
 def test_the_replay_is_over_what_was_measured() -> None:
-    study = study_of("page", START, SURVEY, OPTIONS)
+    study = study_of("page", START, 20.0, SURVEY, OPTIONS)
     (link,), (setup,) = study.links, study.setups
     assert (link.rtt_ms, link.down.rate.mean_mbps, link.up.rate.mean_mbps) == (20.0, 30.0, 30.0)
     assert (study.protocols, setup.server.name, study.trials.most) == ((Protocol.H2,), "nginx", 4)
@@ -92,7 +92,7 @@ def test_the_replay_is_over_what_was_measured() -> None:
 
 def test_what_is_given_is_taken_instead() -> None:
     given = replace(OPTIONS, protocol=Protocol.H3, down_mbps=50.0, up_mbps=10.0)
-    study = study_of("page", START, replace(SURVEY, rates=(), look_up_ms=1.0), given)
+    study = study_of("page", START, 20.0, replace(SURVEY, rates=(), look_up_ms=1.0), given)
     (link,), (setup,) = study.links, study.setups
     assert (link.down.rate.mean_mbps, link.up.rate.mean_mbps) == (50.0, 10.0)
     (replay,) = setup.replays
@@ -103,13 +103,24 @@ def test_what_is_given_is_taken_instead() -> None:
     ("wire", "protocol"), [("http/1.1", Protocol.HTTPS1), (PLAIN, Protocol.HTTP1), ("h3", Protocol.H2)]
 )
 def test_the_replay_speaks_what_the_live_page_speaks_most(wire: str, protocol: Protocol) -> None:
-    study = study_of("page", START, replace(SURVEY, protocols={wire: 9, "h2": 1}), OPTIONS)
+    study = study_of("page", START, 20.0, replace(SURVEY, protocols={wire: 9, "h2": 1}), OPTIONS)
     assert study.protocols == (protocol,)
 
 
 def test_without_a_rate_one_is_asked_for() -> None:
     with pytest.raises(MeasurementRefused, match=r"too small .*\brate\b.*; give that of your access link"):
-        study_of("page", START, replace(SURVEY, rates=()), OPTIONS)
+        study_of("page", START, 20.0, replace(SURVEY, rates=()), OPTIONS)
+
+
+def test_the_link_is_as_long_as_the_way_to_the_nearest_host_that_is_archived(tmp_path: Path) -> None:
+    near = HostReading("near.example", ("192.0.2.9", 443), (5.0, 5.5))
+    survey = replace(SURVEY, hosts=(*SURVEY.hosts, near))
+    gone = "https://gone.example/"
+    whole = archive(tmp_path / "archives")
+    known = [each for each in whole.responses() if not each.url.startswith(gone)]
+    measured = write_archive(tmp_path / "known", "page", About(START, "test", "", ()), known)
+    assert nearest_ms(timed_archive(measured, survey, tmp_path / "timed")) == 20.0
+    assert nearest_ms(timed_archive(whole, survey, tmp_path / "as-near-as-any")) == 5.0
 
 
 def test_the_archive_gets_the_times_of_this_hour(tmp_path: Path) -> None:

@@ -129,16 +129,20 @@ def test_later_browsers_start_as_the_first_did_without_the_script_of_the_distrib
     current.symlink_to(home.folder)
     for _ in range(3):
         with subprocess.Popen([launcher.path, "--sleep-interval=9", "followed"]) as process:
-            proc = Path("/proc", str(process.pid))
-            until = time.monotonic() + 20
-            while b"--follow" not in (words := (proc / "cmdline").read_bytes()) or b"tail" not in words[:14]:
-                assert time.monotonic() < until
-                time.sleep(0.005)
-            assert home.pid == process.pid
-            launcher.learn(home)
-            environment = sorted((proc / "environ").read_bytes().split(b"\0"))
-            seen.append((words, environment))
-            process.kill()
+            try:
+                proc = Path("/proc", str(process.pid))
+                until = time.monotonic() + 60
+                while (
+                    b"--follow" not in (words := (proc / "cmdline").read_bytes()) or b"tail" not in words[:14]
+                ):
+                    assert time.monotonic() < until
+                    time.sleep(0.005)
+                assert home.pid == process.pid
+                launcher.learn(home)
+                environment = sorted((proc / "environ").read_bytes().split(b"\0"))
+                seen.append((words, environment))
+            finally:
+                process.kill()
     assert seen[0] == seen[1] == seen[2]
     assert b"SAID=by the wrapper's own word" in seen[2][1]
     assert (home.folder / "asked").read_text() == "asked\n"
