@@ -348,7 +348,7 @@ def test_pages_that_fail_are_recorded_and_the_next_trial_is_clean(engine: Engine
     def run() -> dict[str, Record]:
         with browser_lab(archives, [Protocol.H2], engine=engine) as opened:
             return {
-                name: trial(opened, number, cell(engine, name), timeout_s=5 if name in without_end else 60)
+                name: trial(opened, number, cell(engine, name), timeout_s=5 if name in without_end else 20)
                 for number, name in enumerate(archives, start=1)
             }
 
