@@ -44,15 +44,8 @@ GATEWAY = "spdy-gateway"
 def make_first_needed(arguments: argparse.Namespace, conditions: Iterable[Condition]) -> None:
     """`make_parts_and_pages` of conditions."""
     wanted = tuple(conditions)
-    parts = {
-        part
-        for condition in wanted
-        for part in (
-            condition.engine,
-            condition.engine.browser,
-            condition.server,
-        )  # users ask as a browser did
-    }
+    # The users of a crowd ask for what a browser asked for.
+    parts = {part for each in wanted for part in (each.engine, each.engine.browser, each.server)}
     make_parts_and_pages(arguments, parts, {condition.page for condition in wanted})
 
 

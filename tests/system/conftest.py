@@ -7,6 +7,7 @@ import io
 import os
 import pickle
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -46,6 +47,7 @@ OTHER_HOST = "cdn.example"
 NO_ICON = '<link rel="icon" href="data:,">'
 MARK = "COLDLOAD_TEST_MARK"
 PATIENCE_S = 600
+PAUSE_S, PAUSE_STEPS = 0.3, 15
 # Starts a program whose mounts nobody else sees; an ordinary user is root there.
 OWN_MOUNTS = ("unshare", "--mount", *(() if os.geteuid() == 0 else ("--map-root-user",)))
 OWN_RIGHTS = (
@@ -254,6 +256,17 @@ def command_line(pid: int) -> str:
         return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
     except OSError:
         return ""
+
+
+def pause(pid: int, seconds: float = PAUSE_S) -> None:
+    """Stop a process for a while.
+
+    In steps, of which a standstill of this process takes one alone: else the end could come before anybody looked.
+    """
+    os.kill(pid, signal.SIGSTOP)
+    for _ in range(PAUSE_STEPS):
+        time.sleep(seconds / PAUSE_STEPS)
+    os.kill(pid, signal.SIGCONT)
 
 
 @contextlib.contextmanager

@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -30,9 +29,11 @@ from harness.trial.trial import BrowserLab, browser_lab
 from tests.facts import tells
 from tests.system.conftest import (
     OTHER_HOST,
+    PAUSE_S,
     command_line,
     condition,
     inside,
+    pause,
     small_site,
     struck,
     trial,
@@ -41,7 +42,6 @@ from tests.system.conftest import (
 
 pytestmark = pytest.mark.side_by_side
 
-PAUSE_S, PAUSE_STEPS = 0.3, 15
 SLOW = Link.of(0.5, 50)  # the small site takes two seconds
 
 
@@ -57,14 +57,6 @@ def kill_renderers(pid: int) -> None:
     for each in family(pid):
         if "--type=renderer" in command_line(each):
             kill(each)
-
-
-def pause(pid: int) -> None:
-    """In steps, of which a pause of this process takes one alone: else its end could come before anybody looked."""
-    stop(pid)
-    for _ in range(PAUSE_STEPS):
-        time.sleep(PAUSE_S / PAUSE_STEPS)
-    os.kill(pid, signal.SIGCONT)
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from tests.system.conftest import (
     condition,
     ended_well,
     inside,
+    pause,
     small_site,
     struck,
     trial,
@@ -40,7 +41,7 @@ from tests.system.conftest import (
 
 pytestmark = pytest.mark.side_by_side
 
-PAUSE_S, PAUSE_STEPS, STOPPED_S = 0.3, 15, 6.0
+STOPPED_S = 6.0
 HTTP_IS_THERE = re.compile(r":0050 01 ")  # of /proc/net/tcp: to port 80, established
 STUDY = """
 name = "tiny"
@@ -55,14 +56,6 @@ timeout_s = 60
 down_mbps = 0.5
 rtt_ms = 100
 """
-
-
-def pause(pid: int, seconds: float = PAUSE_S) -> None:
-    """In steps, of which a pause of this process takes one alone: else its end could come before anybody looked."""
-    os.kill(pid, signal.SIGSTOP)
-    for _ in range(PAUSE_STEPS):
-        time.sleep(seconds / PAUSE_STEPS)
-    os.kill(pid, signal.SIGCONT)
 
 
 def interrupted(

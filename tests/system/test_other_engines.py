@@ -199,7 +199,7 @@ def test_what_the_server_confirmed_within_a_load_is_a_request_and_told_as_such(
     seen = record.observation
     assert (record.outcome, record.reason) == (Outcome.OK, None)
     assert (seen.requests, seen.server_requests, seen.revalidated) == (3, 3, answers)
-    assert answers in (0, 1)  # a cache on a busy machine may not have kept the first answer yet
+    assert answers == 1 or engine is not Engine.FIREFOX
 
 
 def test_what_is_under_way_when_the_browser_is_closed_did_not_fail(engine: Engine, tmp_path: Path) -> None:
@@ -218,10 +218,9 @@ def test_what_is_under_way_when_the_browser_is_closed_did_not_fail(engine: Engin
     record = inside(run)
     seen = record.observation
     assert (record.outcome, record.reason) == (Outcome.OK, None)
-    asked_for = (seen.requests or 0) + (
-        seen.requests_after_load or 0
-    )  # on a busy machine it may be asked for later
-    assert (asked_for, seen.failed_requests, seen.failed) == (3, 0, ())
+    # What had no core for 50 ms may come to ask for it after the load event.
+    afterwards = (seen.requests_after_load or 0) if (seen.client_late_ms or 0) > 50 else 0
+    assert ((seen.requests or 0) + afterwards, seen.failed_requests, seen.failed) == (3, 0, ())
 
 
 def test_a_websocket_is_no_request_of_another_protocol(engine: Engine, tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import os
 import re
 import signal
 import threading
-import time
 import zlib
 from collections.abc import Iterator
 from dataclasses import replace
@@ -48,6 +47,7 @@ from tests.system.conftest import (
     ended_well,
     html,
     inside,
+    pause,
     picture,
     planned,
     small_site,
@@ -423,15 +423,12 @@ def test_a_hop_that_stands_still_while_the_page_loads_is_seen(tmp_path: Path) ->
     archives = {"small": small_site(tmp_path)}
     slow = cell("small", Protocol.HTTP1, Link.of(0.2, 200), "nginx")
 
-    def pause() -> None:
-        hop = next(pid for pid in family(os.getpid()) if "engines.hop" in command_line(pid))
-        os.kill(hop, signal.SIGSTOP)
-        time.sleep(0.3)
-        os.kill(hop, signal.SIGCONT)
+    def pause_hop() -> None:
+        pause(next(pid for pid in family(os.getpid()) if "engines.hop" in command_line(pid)))
 
     def run() -> Record:
         lab = browser_lab(archives, [Protocol.HTTP1], engine=Engine.QTWEBKIT, server="nginx")
-        with lab as opened, struck(opened, slow, pause):
+        with lab as opened, struck(opened, slow, pause_hop):
             return trial(opened, 1, slow)
 
     record = inside(run)
@@ -465,9 +462,8 @@ def starved() -> Iterator[None]:
 def test_an_engine_that_waits_for_the_machine_takes_all_that_came_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        watchdog, "LOOK_EVERY_S", 3600.0
-    )  # else it finds the engine stopped, twice, now and then
+    # Else it finds the engine stopped, twice, now and then.
+    monkeypatch.setattr(watchdog, "LOOK_EVERY_S", 3600.0)
     urls = [f"{START_URL}{number}.png" for number in range(12)]
     pictures = [Response(url, 200, PNG, picture(256)) for url in urls]
     archives = {"large": page_of(tmp_path, "large", "".join(f'<img src="{url}">' for url in urls), *pictures)}

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import contextlib
 import signal
-import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -37,6 +36,7 @@ from tests.system.conftest import (
     condition,
     inside,
     page_of,
+    pause,
     picture,
     planned,
     small_site,
@@ -281,15 +281,13 @@ def test_a_display_that_stands_still_while_the_page_loads_is_seen(tmp_path: Path
     archives = {"small": small_site(tmp_path)}
     slow = cell("small", link=Link.of(0.2, 200))
 
-    def pause() -> None:
+    def pause_display() -> None:
         display = process_of("weston")
         assert display is not None
-        display.suspend()
-        time.sleep(0.3)
-        display.resume()
+        pause(display.pid)
 
     def run() -> Record:
-        with lab(archives) as opened, struck(opened, slow, pause):
+        with lab(archives) as opened, struck(opened, slow, pause_display):
             return trial(opened, 1, slow)
 
     record = inside(run)
