@@ -71,7 +71,7 @@ def lighthouse_load(
     device = cell.device or DESKTOP
     around = surroundings(opened.testbed, endpoint)
     with (
-        opened.testbed.client(cell.link, block=number),
+        opened.testbed.client(cell.link, draw=number),
         maker.fresh_home(f"lighthouse-{cell.page}-{number}", around, device) as home,
     ):
         opened.testbed.resolver.use(endpoint.address)

@@ -125,7 +125,7 @@ KEYS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "shared_WAY_mbps": ("a rate", "with `per_client`: what all clients share"),
         "per_client": ("true or false", "each client has such a link to itself; default: of crowds alone"),
         "preset": ("a name", "a link that ships, in place of rate and round-trip time"),
-        "seed": ("a whole number", "of loss and jitter; the number of the block is added"),
+        "seed": ("a whole number", "of loss and jitter; a number of the trial's own is added"),
         "source": ("a text", "where the numbers come from"),
     },
     "tcp": {

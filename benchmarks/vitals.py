@@ -110,7 +110,7 @@ def side_by_side(
     endpoint = opened.testbed.endpoint(cell)
     for number in range(loads):
         with (
-            opened.testbed.client(cell.link, block=number) as client,
+            opened.testbed.client(cell.link, draw=number) as client,
             opened.browsers.fresh(f"{page}-{number}", cell, surroundings(opened.testbed, endpoint)) as fresh,
         ):
             opened.testbed.resolver.use(endpoint.address)

@@ -147,7 +147,7 @@ def _panel(axes: Axes, panel: Panel, shown: Sequence[DrawnLine], buckets: pd.Dat
             _curve(axes, trace, line, scale)
     axes.set_xlim(0, float(buckets[x].max()) / scale * 1.02)
     if panel.column == "workers_busy":
-        for workers in buckets["workers"].dropna().unique():
+        for workers in buckets.groupby("cell")["workers"].max().dropna().unique():
             axes.axhline(workers, color="#555555", linewidth=0.8, linestyle=(0, (1.2, 1.6)))
     if panel.column == "page_s":
         axes.axhline(LIMIT_S, color="#555555", linewidth=0.8, linestyle=(0, (1.2, 1.6)))

@@ -25,6 +25,8 @@ COMPRESSED = {"none": "uncompressed text", "recorded": "text compressed as recor
 WORDED = {*conditions.LABELS, *conditions.OF_BROWSERS, *metrics.WORKLOADS}  # said as everywhere else
 NOTHING_HELD = "no block holds what it needs"
 TWICE = "the same archive measured twice, which shows the noise"
+FIRST_PAINT, PAINTED = "fcp_ms", "painted"
+NOT_PAINTED = "nothing was painted by the end of the load"
 FOLLOW = ("origins", "device", "server", "driver")  # said only where they tell settings apart
 
 
@@ -34,6 +36,7 @@ class Absence:
 
     without: int
     trials: int
+    said: str = "it did not happen"
 
     @property
     def always(self) -> bool:
@@ -42,17 +45,22 @@ class Absence:
     def __str__(self) -> str:
         """`it did not happen in any of 3 trials`."""
         some = "any" if self.always else f"{self.without}"
-        return f"it did not happen in {some} of {words.count(self.trials, 'trial')}"
+        return f"{self.said} in {some} of {words.count(self.trials, 'trial')}"
 
 
 def absence(kept: pd.DataFrame, metric: str, cells: Iterable[int]) -> Absence | None:
-    """Of an event in these cells; None where it happened in every trial that counts, and of any other metric."""
-    if metric not in EVENTS or not {metric, CROWD_METRIC} <= {*kept.columns}:
+    """Of an event in these cells; None where it happened in every trial that counts, and of any other metric.
+
+    A first paint is one of a load that is not observed beyond its end: it is known of loads that painted by then.
+    """
+    telling = PAINTED if metric == FIRST_PAINT else CROWD_METRIC if metric in EVENTS else None
+    if telling is None or not {metric, telling} <= {*kept.columns}:
         return None
-    # Trials without the main metric tell what a page costs, and no more.
-    whole = kept["cell"].isin(list(cells)) & kept[CROWD_METRIC].notna()
+    # Trials without the main metric of a crowd tell what a page costs, and no more.
+    whole = kept["cell"].isin(list(cells)) & kept[telling].notna()
     without = int(kept.loc[whole, metric].isna().sum())
-    return Absence(without, int(whole.sum())) if without else None
+    said = NOT_PAINTED if metric == FIRST_PAINT else Absence.said
+    return Absence(without, int(whole.sum()), said) if without else None
 
 
 class ClaimVerdict(StrEnum):

@@ -30,6 +30,7 @@ from analysis.claims.claimresult import (
 from analysis.claims.measured import Measured, same_archive
 from analysis.claims.published import against_published
 from analysis.labels import words
+from analysis.runs.exclude import TIMED
 from analysis.runs.rundirectory import Run
 from analysis.statistics import LEAST_LEVELS
 from analysis.statistics.compare import (
@@ -173,6 +174,10 @@ def _asked(
     if statistic is None or alone is None:
         return asked
     holds, fails = _expected(claim, statistic)
+    if claim.metric not in TIMED and any(
+        measured.timed_out(cell) for pair in cells for cell in pair if cell is not None
+    ):  # what they would have told is gone, and it is the longest loads that time out
+        holds = 1.0
     names = list(dict.fromkeys(run for _, runs in parts for run in runs))
     pages = len({page for page, _ in parts})
     seen = described(statistic, _size(runs for _, runs in parts), len(names), certainty, pages)
@@ -312,14 +317,20 @@ def _row(
     seen, judgement = told
     zeros = _of_zero(asked, measured)
     every = bool(zeros) and len(zeros) == len(asked.pairs)
-    verdict = ClaimVerdict.UNKNOWN if every else _verdict(asked, judgement, *q)
+    absent = measured.absence(asked.claim.column, asked.pairs)
+    # Trials without the event are those in which it would have come last: the others are no sample of all.
+    open_ended = seen.n > 0 and absent is not None
+    verdict = ClaimVerdict.UNKNOWN if every or open_ended else _verdict(asked, judgement, *q)
     floor = None
     if floors is not None and not asked.claim.is_budget:
-        floor = floors.of(cell for pair in asked.pairs for cell in pair if cell is not None)
+        # Sides in two settings differ as two conditions of either do: they are no mean over both.
+        of_sides = (
+            floors.of(cell for cell in side if cell is not None) for side in zip(*asked.pairs, strict=True)
+        )
+        floor = max((each for each in of_sides if each is not None), default=None)
     pages = () if "page" in asked.claim.named else asked.pages  # which the claim says itself
     where = setting_text(asked.setting, pages, measured.wording)
     known = seen.n > 0
-    absent = measured.absence(asked.claim.column, asked.pairs)
     twice = _measured_twice(asked, measured)
     idle = known and twice == asked.pages
     notes = (*asked.notes, *_missing(asked, absent, measured), *zeros)

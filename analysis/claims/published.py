@@ -5,7 +5,8 @@ family of their own. The rules, in their order:
 
   not comparable    the claims' file says why; or this study, or this run, measured nothing of it
   not reproduced    an event that was published, as a first error, happened in no trial
-  not known yet     there is no interval, as of fewer than three pairs of blocks; or a bound is not decided
+  not known yet     there is no interval, as of fewer than three pairs of blocks; a bound is not decided; or an event
+                    did not happen in some trial, which would have been the one with the most users
   reproduced        our interval lies inside the published range, both ends included; a bound alone ("below 1") is
                     shown at 5 %, as an expectation that holds
   compatible        our interval overlaps the range, and is no wider than the range or than 10 %
@@ -141,8 +142,9 @@ def _judged(row: ClaimRow) -> tuple[ClaimVerdict, str]:
         return verdict, "; ".join(row.notes) or NOTHING_HELD
     if math.isnan(row.comparison.low):
         return ClaimVerdict.UNKNOWN, no_interval_text(row.comparison)
-    lacking = "" if row.absence is None else str(row.absence)
-    return (_of_bound(row) if row.claim.published.is_bound else _of_range(row)), lacking
+    if row.absence is not None:
+        return ClaimVerdict.UNKNOWN, str(row.absence)
+    return (_of_bound(row) if row.claim.published.is_bound else _of_range(row)), ""
 
 
 def _of_range(row: ClaimRow) -> ClaimVerdict:

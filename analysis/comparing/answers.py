@@ -164,7 +164,7 @@ def against_text(change: Change, limit: float) -> str:
     if change.lost:
         return LOST
     if change.unmeasured:
-        return "not measured in B"
+        return "not known" if change.n[1] else "not measured in B"
     if change.only_always_within(limit):
         return f"{outcome} {_always_text(change)}"
     if outcome is not Bounded.UNKNOWN:
@@ -381,7 +381,7 @@ def _without_ratio(change: Change) -> str:
         (value_text(median, change.metric) for median in change.medians),
     )
     if change.unmeasured:
-        return f"not known: no value in B, {change.unmeasured}"
+        return f"not known: {'' if change.n[1] else 'no value in B, '}{change.unmeasured}"
     if seen is None:
         without = [letter for letter, n in zip("AB", change.n, strict=True) if n == 0]
         return (

@@ -16,6 +16,7 @@ from typing import Never
 
 import numpy as np
 
+from analysis.claims.claimresult import absence
 from analysis.comparing.matching import ConditionKey, ConditionRow, Matched, Side, key
 from analysis.labels import metrics
 from analysis.runs.exclude import left_out_text
@@ -87,8 +88,8 @@ class Change:
 
     `relative` is None for the baseline itself, and where there is none. `floor`: how large a difference equal
     conditions of the setting can show, as a ratio of at least 1; None where none was measured twice. `difference`: of
-    values among which there is a 0; None of all others. `unmeasured`: why B had no chance to show it, as
-    `6 of 6 attempts left out: busy-machine`; empty where it had.
+    values among which there is a 0; None of all others. `unmeasured`: why nothing is known of it, as
+    `6 of 6 attempts left out: busy-machine` of B, or an event that did not happen in some trials; empty where it is.
     """
 
     condition: ConditionRow
@@ -210,7 +211,11 @@ def changes(a: Side, b: Side, found: Matched, metric: str, certainty: Certainty)
     blocks = [_blocks(side, metric) for side in (a, b)]
     equal = [_floors(side, each, certainty) for side, each in zip((a, b), blocks, strict=True)]
     values = [(blocks[0].values(one["cell"]), blocks[1].values(other["cell"])) for one, other in found.pairs]
-    comparisons = [_compared(before, after, certainty) for before, after in values]
+    absent = [absent_text((a, b), pair, metric) for pair in found.pairs]
+    comparisons = [
+        NOTHING if why else _compared(before, after, certainty)
+        for why, (before, after) in zip(absent, values, strict=True)
+    ]
     said = _told(comparisons, certainty)
     relatives = _relatives(blocks, found.pairs, certainty)
     chosen = level_of_choice(certainty.confidence, sum(_directed(*verdict) for verdict in said), len(said))
@@ -232,13 +237,26 @@ def changes(a: Side, b: Side, found: Matched, metric: str, certainty: Certainty)
                 ),
                 default=None,
             ),
-            difference=difference(*samples, chosen if judgement.q < ALPHA else certainty.confidence),
-            unmeasured="" if samples[1].size else blind or b.sifted.unmeasured(pair[1]["cell"]),
+            difference=None
+            if why
+            else difference(*samples, chosen if judgement.q < ALPHA else certainty.confidence),
+            unmeasured=why or ("" if samples[1].size else blind or b.sifted.unmeasured(pair[1]["cell"])),
         )
-        for number, (pair, samples, (comparison, judgement)) in enumerate(
-            zip(found.pairs, values, said, strict=True)
+        for number, (pair, samples, why, (comparison, judgement)) in enumerate(
+            zip(found.pairs, values, absent, said, strict=True)
         )
     )
+
+
+def absent_text(sides: Sequence[Side], pair: Sequence[ConditionRow], metric: str) -> str:
+    """In how many trials of A and of B an event did not happen; empty where it happened in all.
+
+    The others are no sample of all: it is those in which it came first.
+    """
+    seen = [
+        absence(side.sifted.by_metric, metric, [row["cell"]]) for side, row in zip(sides, pair, strict=True)
+    ]
+    return "; ".join(f"{each} of {letter}" for letter, each in zip("AB", seen, strict=True) if each)
 
 
 def vitals_missing(a: Side, b: Side) -> frozenset[str]:

@@ -446,14 +446,15 @@ def _judgements(rows: Sequence[ClaimRow], results: Results) -> list[Judgement]:
 
 def _change(row: ClaimRow, judgement: Judgement, results: Results) -> Change:
     a, b = _samples(row, results)
+    known = row.absence is None
     return Change(
         condition=row.setting,
         metric=row.claim.metric,
         n=(a.size, b.size),
         medians=(median(a), median(b)),
-        comparison=row.comparison or NOTHING,
-        judgement=judgement,
+        comparison=(row.comparison or NOTHING) if known else NOTHING,
+        judgement=judgement if known else UNTOLD,
         floor=row.floor,
-        difference=difference(a, b, results.certainty.confidence),
-        unmeasured="" if b.size else results.sifted.unmeasured(row.pairs[0][0]),
+        difference=difference(a, b, results.certainty.confidence) if known else None,
+        unmeasured=str(row.absence or "") or ("" if b.size else results.sifted.unmeasured(row.pairs[0][0])),
     )

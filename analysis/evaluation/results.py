@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,7 @@ from analysis.runs.exclude import (
     ExclusionRule,
     Sifted,
     all_late,
+    drawn_again,
     rules_of,
     sift,
     uncounted,
@@ -51,9 +53,9 @@ class Results:
     fields of `Estimate`, and how many `timed_out`. Three columns number things: `cell` the condition, `place` where
     protocols meet (a panel at one RTT), `panel` what one figure shows.
 
-    `claims` are what the study said beforehand (`named`: itself, not by default), `claims_of_all` the same with no
-    trial left out that has a time, `interactions` their differences between protocols, `factors` what the factors of
-    the study change of them. `comparisons`, `effects` and `compressions` are exploration
+    `claims` are what the study said beforehand (`named`: itself, not by default, and of several runs each all of them),
+    `claims_of_all` the same with no trial left out that has a time, `interactions` their differences between protocols,
+    `factors` what the factors of the study change of them. `comparisons`, `effects` and `compressions` are exploration
     (`analysis.evaluation.explored`). `twins` has a row per baseline that was measured twice, `floors` says how large a
     difference equal conditions can show. `left_out` sets what was left out against what was not. `wording` is what
     texts have to say of a setting.
@@ -61,6 +63,9 @@ class Results:
     `published` is what others found of the study, held against ours, `published_by_run` the same against each of
     several runs alone, by its name (not known yet where a run has too few pages); `figures` are those that the study
     asks for.
+
+    `drawn_again`: how many trials that would count are told of no other way, as their link lost the very packets of
+    another one's (`analysis.runs.exclude.drawn_again`); a run alone has those of its own.
 
     `kind` is what the runs measured; estimates, comparisons and twins are of its main metric.
 
@@ -72,6 +77,7 @@ class Results:
     runs: tuple[Run, ...]
     records: pd.DataFrame
     sifted: Sifted
+    drawn_again: int
     condition_columns: tuple[str, ...]
     panel_columns: tuple[str, ...]
     split_columns: tuple[str, ...]
@@ -189,8 +195,12 @@ def evaluate(
     condition = tuple(dict.fromkeys(column for run in runs for column in run.condition_columns))
     condition = tuple(column for column in condition if column != AGAIN)
     panel, records = _numbered(pool(runs), condition)
-    sifted = sift(records, rules_of(kind) if rules is None else rules)
-    every = _estimated(records, sifted, metric, condition, panel)
+    asked_rules = rules_of(kind) if rules is None else rules
+    of_each_run = sift(records, asked_rules)
+    again = drawn_again(of_each_run.kept)
+    once = records.drop(again)
+    sifted = sift(once, asked_rules) if len(again) else of_each_run
+    every = _estimated(once, sifted, metric, condition, panel)
     names = in_order(records["protocol"])
     cells = every[~every[AGAIN]].drop(columns=AGAIN).reset_index(drop=True)
     certainty = Certainty(margin, looked=any(run.looked for run in runs))
@@ -207,12 +217,19 @@ def evaluate(
         cells, panel, names, sifted.kept, measured.blocks(metric), certainty
     )
     dimensions = dictionaries(cells[list(condition)])
-    asked = claims_of(runs, dimensions)
+    by_run = [
+        _Named.of(run, dictionaries(conditions[conditions["cell"].isin(cells_of_run)][list(condition)]))
+        for run, cells_of_run in zip(
+            runs, (records.loc[records["run"] == name, "cell"] for name in run_names(runs)), strict=True
+        )
+    ]
+    none_named = len(runs) > 1 and not any(each.itself for each in by_run)
+    asked = default_claims(dimensions, kind) if none_named else claims_of(runs, dimensions)
     floors = {
         metric_name: cell_floors(every, condition, measured.blocks(metric_name), certainty)
         for metric_name in {metric, *(claim.metric for claim in asked if not claim.is_budget)}
     }
-    named = not set(map(claim_key, asked)) <= set(map(claim_key, default_claims(dimensions, kind)))
+    named = all(each.itself and each.held.issuperset(map(claim_key, asked)) for each in by_run)
     asked = (*(budget.claims(dimensions, kind) if budget else ()), *asked)
     claims = evaluated(asked, measured, floors, beforehand=named)
     publications = publications_of(runs)
@@ -227,18 +244,19 @@ def evaluate(
     published = held_against(sifted.by_metric) if repeated else ()
 
     def of_run(name: str) -> tuple[ClaimRow, ...]:
-        rows = held_against(sifted.by_metric[sifted.by_metric["run"] == name], published)
+        rows = held_against(of_each_run.by_metric[of_each_run.by_metric["run"] == name], published)
         return tuple(
             of_as_many_pages(row, of_all, margin) for row, of_all in zip(rows, published, strict=True)
         )
 
-    timed = with_time_outs(records)
+    timed = with_time_outs(once)
     all_of_them = Measured(conditions, timed[timed[metric] > 0], certainty)
     return Results(
         kind=kind,
         runs=tuple(runs),
         records=records,
         sifted=sifted,
+        drawn_again=len(again),
         condition_columns=condition,
         panel_columns=panel,
         split_columns=_split_columns(records, panel),
@@ -250,7 +268,7 @@ def evaluate(
         compressions=compressions,
         twins=pairs,
         floors=floors[metric],
-        left_out=left_out(records, sifted, condition, metric, certainty),
+        left_out=left_out(once, sifted, condition, metric, certainty),
         claims=claims,
         claims_of_all=evaluated(asked, all_of_them, beforehand=named, like=claims),
         interactions=interactions(claims, measured, [engine for run in runs for engine in run.engines]),
@@ -271,6 +289,19 @@ def evaluate(
             certainty,
         ),
     )
+
+
+@dataclass(frozen=True)
+class _Named:
+    """The claims that a run's plan holds, by their keys, and whether its study names some `itself`."""
+
+    held: frozenset[str]
+    itself: bool
+
+    @classmethod
+    def of(cls, run: Run, dimensions: Sequence[Mapping[str, Any]]) -> _Named:
+        held = frozenset(map(claim_key, run.claims))
+        return cls(held, not held.issubset(map(claim_key, default_claims(dimensions, run.kind))))
 
 
 def _numbered(records: pd.DataFrame, condition: Sequence[str]) -> tuple[tuple[str, ...], pd.DataFrame]:

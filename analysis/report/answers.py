@@ -50,7 +50,7 @@ from harness.model.variant import PLAIN
 MOST_QUESTIONS = 6  # in the head
 MOST_TOLD = 2  # settings of a question that are told one by one
 FOUND = (AnswerKind.LESS, AnswerKind.MORE)
-SEVERAL_PAGES = re.compile(r"\d+ pages\b")  # how a place begins that is none of one page
+SEVERAL_PAGES = re.compile(r"\A\d+ pages\b")  # how a place begins that is none of one page
 FEW = 10  # trials of a condition: with fewer, small differences stay unknown
 GRAVE = 0.2  # share of attempts left out from which on the rest may be no fair sample
 APACHE = (
@@ -86,6 +86,11 @@ class _Medians:
     @cached_property
     def _kept(self) -> dict[str, dict[int, float]]:
         return {}
+
+    def compared(self, row: ClaimRow) -> list[tuple[int, int | None]]:
+        """The pairs of those pages that the ratio is of."""
+        pages = self._results.cells.set_index("cell")["page"]
+        return [pair for pair in row.pairs if str(pages[pair[0]]) in dict(row.by_page)]
 
     def of(self, cells: Iterable[int], metric: str) -> float:
         """Over several conditions, pages, the geometric mean; NaN where one of them has none."""
@@ -144,7 +149,7 @@ def _effect(row: ClaimRow, medians: _Medians, why: dict[tuple[str, str], str]) -
     claim = row.claim
     subject, against = side_text(claim.subject), side_text(claim.reference)
     reasons = [why.get((page, str(claim.subject.get("variant"))), "") for page in row.pages]
-    references = [cell for _, cell in row.pairs if cell is not None]
+    references = [cell for _, cell in medians.compared(row) if cell is not None]
     if row.comparison is None or row.judgement is None:
         missing = shortened(row.notes, MOST_TOLD, separator="; ")
         return ToldEffect.missing(subject, "" if against == PLAIN else against, missing)
@@ -168,8 +173,10 @@ def _against(effect: ToldEffect) -> str:
 
 def _at(row: ClaimRow) -> str:
     """`at 20 ms RTT`, `on agency, 20 ms RTT`, `over 4 pages of @desktop, 20 ms RTT`."""
+    compared = words.count(len(row.by_page) or len(row.pages), "page")  # of the others nothing is known
+    where = SEVERAL_PAGES.sub(compared, row.where)
     over = "over" if SEVERAL_PAGES.match(row.where) else "at" if row.where[:1].isdigit() else "on"
-    return f"{over} {row.where}"
+    return f"{over} {where}"
 
 
 ClaimEffects = Sequence[tuple[ClaimRow, ToldEffect]]

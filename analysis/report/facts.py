@@ -216,6 +216,11 @@ def of_the_runs(results: Results) -> list[str]:
         said.append(_several_engines(results))
     if several:
         said.append(_levels(results))
+    if results.drawn_again:
+        said.append(
+            f"{words.count(results.drawn_again, 'trial')} over a link that loses at random lost the very packets of "
+            "the same trial of another run, as runs of before 2026-11-30 do: one of each counts."
+        )
     apart = not_alike_text(environment_differences(results.runs), results.runs)
     return [*said, apart] if apart else said
 
@@ -265,9 +270,11 @@ def _levels(results: Results) -> str:
             f"{runs} are taken together; blocks are paired within their run only. Two runs cannot show how much runs "
             "differ: intervals are of these runs alone. A third run would show it."
         )
+    level = "run" if most <= len(results.runs) else "machine or lane of a run"
+    few = " Two runs cannot show how much runs differ." if len(results.runs) < LEAST_LEVELS else ""
     return (
-        f"{runs} are taken together: in a comparison every run counts once, and intervals allow for how much the runs "
-        "differ. Medians are those of all trials."
+        f"{runs} are taken together: in a comparison every {level} counts once, and intervals allow for how much these "
+        f"differ.{few} Medians are those of all trials."
     )
 
 

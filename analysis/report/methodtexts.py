@@ -64,7 +64,7 @@ TEXTS: Mapping[Kind, KindText] = {
     Kind.USERS: KindText(
         subject="A crowd on one server",
         trial=(
-            "Every trial is one crowd on a server that was started for it: users come by a ramp or in "
+            "Every trial is one crowd on a server that has come to rest: users come by a ramp or in "
             "steps, and each loads the page as a browser does (the document, then what it asks for, in "
             "the order and by the dependencies of a proved load), thinks, and loads it again over new "
             "connections. Every user comes from an address with an access link of its own; the rate and the "
@@ -72,9 +72,9 @@ TEXTS: Mapping[Kind, KindText] = {
         ),
         metric=(
             "is the most pages a second in a bucket: pages that came in time, over the length of the "
-            "bucket. Page time runs from the first byte asked for to the last one received. The server's "
-            f"CPU, memory and workers are read once a second. {LIMIT} A trial counts only if every request "
-            "used the protocol that its condition names."
+            "bucket. Page time runs from when a user asks for the page, look-up and handshakes included, to the "
+            f"last byte. The server's CPU, memory and workers are read once a second. {LIMIT} A trial counts only "
+            "if every request used the protocol that its condition names."
         ),
     ),
     Kind.REQUESTS: KindText(

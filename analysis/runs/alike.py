@@ -72,17 +72,23 @@ def kind_of(runs: Sequence[Run]) -> Kind:
 
 
 def refuse_copies(runs: Sequence[Run], names: Sequence[str]) -> None:
-    """RecordsError where a run holds the records of another one, or their beginning: they would count twice. `names`:
-    what the runs are called.
+    """RecordsError where two runs share a record, which would count twice. `names`: what the runs are called.
 
-    Reasons tell no runs apart: a pack has them without paths and names.
+    An attempt at a trial that began in the same millisecond is the same one: a copy also of a run that went on since.
     """
-    told = [run.records.drop(columns=["run", "reason"]) for run in runs]
-    for (name, records), (other, others) in combinations(zip(names, told, strict=True), 2):
-        if records.head(len(others)).equals(others.head(len(records))):
+    told = [_attempts(run.records) for run in runs]
+    for (name, attempts), (other, others) in combinations(zip(names, told, strict=True), 2):
+        if shared := len(attempts & others):
             raise RecordsError(
-                f"{other} holds the very records of {name}: one is a copy of the other; name each run once"
+                f"{other} holds {words.count(shared, 'record')} of {name}: one is a copy of the other, or of a part of "
+                "it; name each run once"
             )
+
+
+def _attempts(records: pd.DataFrame) -> frozenset[tuple[Any, ...]]:
+    """What tells a record from all others."""
+    named = records[["trial", "attempt", "started_utc"]].dropna()
+    return frozenset(named.itertuples(index=False, name=None))
 
 
 def refuse_some_observed_at_a_cost(runs: Sequence[Run]) -> None:

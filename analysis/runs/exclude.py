@@ -23,6 +23,7 @@ from harness.errors import Outcome
 from harness.model.condition import CACHE, OF_VARIANTS
 from harness.model.engine import BROWSERS, Capability
 from harness.model.kind import Kind
+from harness.model.link import Way
 from harness.model.metric import Unit
 from harness.model.soundness import UNMEASURABLE, Reason
 from harness.study.metrics import metrics_of, reasons_of
@@ -42,6 +43,8 @@ class ExclusionRule:
 
 
 TIMED = ("plt_ms", "navigate_ms")  # what a load that timed out took longer over than any other
+# Of a link, by direction: what is drawn at random.
+OF_CHANCE = tuple(f"link_{what}" for way in Way for what in (f"loss_{way}_percent", f"jitter_{way}_ms"))
 METRICS = frozenset(name for kind in Kind for name in metrics_of(kind))
 # Of metrics that hold several numbers, each in a column of its own.
 PARTED = tuple(
@@ -203,6 +206,17 @@ class Sifted:
         excluded = everything[everything["excluded_by"].notna()]
         reasons = excluded.groupby([*columns, "excluded_by"], dropna=False)["recorded"]
         return reasons.agg(excluded="size", recorded="first").reset_index()
+
+
+def drawn_again(kept: pd.DataFrame) -> pd.Index[Any]:
+    """Of trials that count, those whose link lost packets or jittered by the very numbers of an earlier one.
+
+    Runs of before 2026-11-30 have the same draws in the same block. They are no observations of their own.
+    """
+    chances = [pd.to_numeric(_column(kept, name), errors="coerce").fillna(0.0) for name in OF_CHANCE]
+    at_random = pd.concat(chances, axis=1).gt(0).any(axis=1)
+    first = kept["run"].groupby([kept["cell"], _column(kept, "link_reading_seed")]).transform("first")
+    return kept.index[at_random & first.notna() & kept["run"].ne(first)]
 
 
 def left_out_text(by_rule: Mapping[Any, int], attempts: int) -> str:

@@ -36,7 +36,8 @@ LARGE_BYTES = 5_000_000  # smaller ones are read as quickly as they would be loo
 BATCH_ROWS = 5_000
 MOST_SHAPES = 1000  # of readings, whose names are remembered
 MOST_ENTRIES = 20  # of large files that were read
-READERS = ("analysis.runs", "harness", "harness.input", "harness.model")  # the code that rows depend on
+# The code that rows depend on.
+READERS = ("analysis.runs", "harness", "harness.input", "harness.model", "harness.probes", "harness.study")
 TOLD = b"told"  # of an entry: what there is beside its rows
 WHOLE, TEXT, NUMBER, FLAG = pa.int64(), pa.string(), pa.float64(), pa.bool_()
 HEAD = {

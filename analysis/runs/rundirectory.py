@@ -24,6 +24,7 @@ import pyarrow as pa
 from analysis.runs.recordtable import cut_off, read_records
 from harness.errors import RecordsError, StudyError
 from harness.input import jsontext
+from harness.input.jsontext import part
 from harness.input.shown import one_line, shown
 from harness.model.environment import environments
 from harness.model.kind import Kind
@@ -56,6 +57,7 @@ class Run:
     requested: Mapping[str, frozenset[str]] = field(default_factory=dict)
     stopped: frozenset[str] = frozenset()  # trials that looks made needless
     portraits: tuple[StoredRecord, ...] = ()  # loads that were looked at; they are in no estimate
+    joined: tuple[Mapping[str, Any], ...] = ()  # what the machines of a run on several were made with
 
     @property
     def planned(self) -> int | None:
@@ -64,8 +66,8 @@ class Run:
 
     @property
     def environments(self) -> tuple[Mapping[str, Any], ...]:
-        """What it was begun with, then what it went on with, call by call."""
-        return environments(self.environment)
+        """What it was begun with, then what it went on with, call by call; then those of machines that joined."""
+        return (*environments(self.environment), *self.joined)
 
     @property
     def looked(self) -> bool:
@@ -139,6 +141,7 @@ def load(directory: Path, cache: Path | None = None) -> Run:
         requested=_requested(directory / "requested.jsonl", notes),
         stopped=looks.stopped if looks else frozenset(),
         portraits=tuple(_portraits(directory / PORTRAITS, notes)),
+        joined=tuple(part(data, "environment") for _, data in _lines(directory / "machines.jsonl", notes)),
         notes=tuple(notes),
     )
 

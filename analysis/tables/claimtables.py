@@ -151,7 +151,7 @@ def claims_by_run(results: Results) -> Table | None:
         note=f"The least and the greatest ratio of {len(runs)} runs, machines or lanes alone [{interval}]; files "
         "hold all."
         if folded_runs
-        else f"The ratio in each run alone [{interval}]; a dash: the run does not hold it.",
+        else f"The ratio in each run alone [{interval}]; a dash: nothing of the run counts there.",
         data=pd.DataFrame(
             {"claim": row.claim.name, "where": row.where, "run": name, "n": seen.n, "of_pages": seen.pages}
             | {key: getattr(seen, key) for key in ("ratio", "low", "high")}

@@ -1,7 +1,8 @@
 """The emulated link beside mm-delay and mm-link: error of the round trip, and what one TCP stream gets through.
 
-A turn is a setting here and in Mahimahi, which runs as an ordinary user, as it ships. An echo is answered by the kernel
-of the far host, and both ends are stamped by the kernel. The queue is as long on both sides. Over either link the
+A turn is a setting here and in Mahimahi. Ours runs as root, with real-time scheduling where the kernel grants it, and
+Mahimahi as an ordinary user, as it ships. An echo is answered by the kernel of the far host, and both ends are stamped
+by the kernel. The queue is as long on both sides. Over either link the
 client connects, as Mahimahi's shells hide it behind an address of theirs; the server sends.
 """
 

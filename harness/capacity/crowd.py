@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,7 @@ class Crowd:
     endpoint: Endpoint
     generator: UserGenerator
     link: Link
-    block: int
+    draw: int
     workload: Users
     recipe: PageRecipe
     cores: Cores
@@ -100,7 +101,7 @@ class Crowd:
                 self.endpoint.server,
                 self.testbed.server,
                 client.link,
-                lambda: users_at(self.workload, (time.monotonic_ns() - began_ns) / 1e9),
+                partial(users_at, self.workload),
             )
             sampler, failed = None, None
             try:
@@ -120,7 +121,7 @@ class Crowd:
     @contextlib.contextmanager
     def _client(self) -> Iterator[Client]:
         with self.testbed.client(
-            self.link, block=self.block, count=self.workload.most, tcp=self.endpoint.tcp
+            self.link, draw=self.draw, count=self.workload.most, tcp=self.endpoint.tcp
         ) as client:
             client.host.set_kernel({"ipv4.ip_local_port_range": f"{PORTS[0]} {PORTS[1]}"})
             yield client
@@ -175,7 +176,7 @@ class Crowd:
             "ca": str(self.testbed.authority.certificate_file),
             "addresses": list(client.addresses),
             "think_ms": 1000 * workload.think_s,
-            "first_pauses_ms": first_pauses_ms(workload, self.link.seed + self.block),
+            "first_pauses_ms": first_pauses_ms(workload, self.link.seed + self.draw),
             "users": workload.to_json(),
             "lines": str(self.files / PAGES_NAME),
             "epoch_ns": began_ns,

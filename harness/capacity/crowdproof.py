@@ -155,12 +155,13 @@ def observe(
 ) -> CrowdObservation:
     """The numbers of a record, with the buckets of what was seen.
 
-    `asked_s` is how long its users begin pages; `bound_ms` what a page may take.
+    `asked_s` is how long its users begin pages: page times are of pages that end by then, as those of buckets are.
+    `bound_ms` is what a page may take.
     """
     judged = of_the_crowd(lot, asked_s)
     loaded = [page for page in seen.pages if page.ms is not None]
     failed = [page for page in seen.pages if page.ms is None]
-    times = [page.ms for page in loaded if page.ms is not None]
+    times = [page.ms for page in loaded if page.ms is not None and page.counts_at_s <= asked_s]
     busiest = max(judged, key=lambda bucket: bucket.pages_per_s, default=None)
     bytes_down = _of_link(seen.link_reading, "down")
     generator_cpu_s = _total(second.generator_cpu_s for second in seen.seconds)

@@ -98,7 +98,7 @@ def run_crowd_trial(testbed: Testbed, planned: PlannedTrial, options: CrowdOptio
         endpoint=endpoint,
         generator=GENERATORS[condition.engine],
         link=condition.link,
-        block=planned.block,
+        draw=planned.draw,
         workload=workload,
         recipe=options.recipe,
         cores=allotted_here(),

@@ -141,7 +141,7 @@ class _RateAttempt:
         testbed, planned = self.testbed, self.planned
         try:
             with (
-                testbed.client(planned.condition.link, block=planned.block, tcp=self.endpoint.tcp) as client,
+                testbed.client(planned.condition.link, draw=planned.draw, tcp=self.endpoint.tcp) as client,
                 tempfile.TemporaryDirectory(prefix="tool-", dir=testbed.folder) as folder,
                 self._log_of_its_own(),
                 self._placed(client) as accounts,

@@ -69,7 +69,7 @@ class Second:
     t_s: float
     """when it was read, in s since the trial began"""
     users: int | None = None
-    """users that are active"""
+    """users that were active as the second ended"""
     server_cpu_s: float | None = None
     """user and system CPU of all processes of the server"""
     server_rss_bytes: int | None = None

@@ -1,6 +1,6 @@
 """The server's side of a trial, once a second while a block lasts: what server, generator, emulator and machine used.
 
-    watched = Watched(endpoint.server, testbed.server, client.link, users=lambda: active)
+    watched = Watched(endpoint.server, testbed.server, client.link, users=users_at)
     with sampling(watched, folder / SECONDS_NAME) as sampler:
         with generator() as running:
             sampler.follow(running.pid)
@@ -37,6 +37,7 @@ from harness.system.topology import online_cpus
 from sites.servers.server import ServedRequest, Server, Status
 
 INTERVAL_S = 1.0
+JUST_BEFORE_S = 0.001
 Fields = Mapping[str, Any]
 CoreTimes = tuple[float | None, float | None]  # idle time and all time; None when it is off
 Result = TypeVar("Result")
@@ -57,7 +58,7 @@ class Watched:
     server: Server
     host: Host
     link: RunningLink | None = None
-    users: Callable[[], int | None] | None = None
+    users: Callable[[float], int | None] | None = None
 
 
 class Sampler:
@@ -113,9 +114,12 @@ class Sampler:
 
     def _read(self) -> Second:
         nothing: Fields = {}
+        t_s = time.monotonic() - self._began
+        # A step ends with a whole second: what is read then is of its users, and not of those of the next one.
+        just_before_s = max(0.0, math.floor(t_s) - JUST_BEFORE_S)
         return Second(
-            t_s=round(time.monotonic() - self._began, 3),
-            users=self._watched.users() if self._watched.users else None,
+            t_s=round(t_s, 3),
+            users=self._watched.users(just_before_s) if self._watched.users else None,
             **self._server.read(),
             **(self._generator.read() if self._generator else nothing),
             **(self._link.read() if self._link else nothing),

@@ -127,7 +127,7 @@ def run_and_report(
     from harness.cli.making import make_first_needed
     from harness.run.directory import open_run
     from harness.run.openlab import here
-    from harness.study.planning import make_plan
+    from harness.study.planning import DRAW_BITS, make_plan
 
     _refuse_hidden(arguments, alone=elsewhere is None)
     asked = BesideReport() if course.then else BesideReport.of(arguments)
@@ -138,7 +138,7 @@ def run_and_report(
     refuse_broken(study)
     folder = arguments.out or _folder(study, fresh=arguments.new)
     seed = study.seed if study.seed is not None else secrets.randbits(32)
-    with open_run(folder, make_plan(study, seed)) as opened:
+    with open_run(folder, make_plan(study, seed, draw=secrets.randbits(DRAW_BITS))) as opened:
         if course.begun is not None:
             course.begun(opened.folder)
 

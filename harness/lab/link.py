@@ -60,16 +60,16 @@ class RunningLink(Interface):
 
 @contextlib.contextmanager
 def joined(
-    link: Link, ends: Ends, files: LinkFiles, *, tcp: TcpSettings, device: LinkDevice, block: int = 0
+    link: Link, ends: Ends, files: LinkFiles, *, tcp: TcpSettings, device: LinkDevice, draw: int = 0
 ) -> Iterator[RunningLink]:
     """Join client and server by the link; the client's default route crosses it.
 
-    `block` moves the link's seed on, so that blocks differ in their random losses and conditions of a block do not.
+    `draw` moves the link's seed on (`PlannedTrial.draw`).
     """
     with contextlib.ExitStack() as undo:
         made: RunningLink
         if link.emulated:
-            made = undo.enter_context(emulated_link(link, ends, files, device, link.seed + block))
+            made = undo.enter_context(emulated_link(link, ends, files, device, link.seed + draw))
         else:
             if files.pcap is not None or files.times is not None:
                 raise StudyError(f"the link {link.name} captures no packets; leave pcap out of `keep`")

@@ -290,7 +290,7 @@ class Testbed:
         self,
         link: Link,
         *,
-        block: int = 0,
+        draw: int = 0,
         pcap: Path | None = None,
         count: int = 1,
         tcp: TcpSettings | None = None,
@@ -322,7 +322,7 @@ class Testbed:
                 LinkFiles(Path(folder), pcap),
                 tcp=chosen,
                 device=self.device,
-                block=block,
+                draw=draw,
             ) as running:
                 yield Client(made, addresses, running)
 

@@ -169,7 +169,7 @@ class Link:
     """An emulated access link: a description of each direction and the full round-trip time.
 
     The delays of the directions sum up to `rtt_ms`; where they have none of their own, half of it is added in each.
-    `seed` is that of random loss and jitter: each block of a run draws anew from it, all conditions of a block alike.
+    `seed` is that of random loss and jitter, which each trial moves on (`PlannedTrial.draw`).
 
     With `per_client` each client address has all this to itself, and all of them share a common link of these rates,
     where there are any.

@@ -149,6 +149,13 @@ class PlannedTrial:
     """what is loaded, how and by what"""
     portrait: bool = False
     """true for a load that is looked at and not measured; absent for others"""
+    own_draw: int | None = None
+    """what its link's seed of loss and jitter is moved on by; absent where that is the number of the block"""
+
+    @property
+    def draw(self) -> int:
+        """What the seed is moved on by: alike for what is compared in a block, other for each page, block and run."""
+        return self.block if self.own_draw is None else self.own_draw
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -157,6 +164,7 @@ class PlannedTrial:
             "order": self.order,
             "condition": self.condition.to_json(),
             **({"portrait": True} if self.portrait else {}),
+            **({} if self.own_draw is None else {"own_draw": self.own_draw}),
         }
 
 

@@ -33,7 +33,10 @@ class UnderLoadObservation:
         "Link", Unit.READING, Source.EMULATOR, "the emulator's counters at the end of the trial"
     )
     duration_s: float | None = metric(
-        "Duration", Unit.S, Source.GENERATOR, "how long the load lasted, without its start and its end"
+        "Duration",
+        Unit.S,
+        Source.GENERATOR,
+        "how long the load lasted; of a crowd with the pages that ended after it",
     )
     foreign_cpu_share: float | None = metric(
         "CPU of others", Unit.SHARE, Source.PROC, "share of the cores' time that others had during the trial"
@@ -77,9 +80,10 @@ class CrowdObservation(UnderLoadObservation):
         "Page time",
         MS,
         GENERATOR,
-        "from the first request to the last byte: median of the pages that were loaded",
+        "from when a user asks for the page, look-up and handshakes included, to the last byte: median of the pages "
+        "that were loaded while users begin pages",
     )
-    page_p95_ms: float | None = metric("Page time, 95 %", MS, GENERATOR, "95 % of the pages took no longer")
+    page_p95_ms: float | None = metric("Page time, 95 %", MS, GENERATOR, "95 % of these pages took no longer")
     first_error_users: int | None = metric(
         "Users at the first error", COUNT, GENERATOR, "null when no page failed", more_is_better=True
     )
@@ -121,7 +125,12 @@ class CrowdObservation(UnderLoadObservation):
     workers_busy: int | None = metric(
         "Busy workers", COUNT, SERVER_STATUS, "the most workers that were busy at a time"
     )
-    workers: int | None = metric("Workers", COUNT, SERVER_STATUS, "the workers that the server may have")
+    workers: int | None = metric(
+        "Workers",
+        COUNT,
+        SERVER_STATUS,
+        "the most workers that there were, without the one that tells of them",
+    )
     cpu_idle_share: float | None = metric(
         "CPU idle",
         Unit.SHARE,

@@ -37,6 +37,7 @@ MOST_OPTIONS = 100
 OptionName = Annotated[str, msgspec.Meta(pattern=r"\A--[a-z-]+\Z")]
 OptionValue = Annotated[str, msgspec.Meta(pattern=r"\A[^\x00-\x1f\x7f]*\Z")]
 MAX_PLANNED = 1_000_000  # at a second each: 12 days
+MOST_DRAWN = 2**53  # what JSON and tables hold as it is
 
 Options = Annotated[tuple[tuple[OptionName, OptionValue], ...], msgspec.Meta(max_length=MOST_OPTIONS)]
 
@@ -108,6 +109,7 @@ class _Planned(msgspec.Struct):
     block: Annotated[int, msgspec.Meta(ge=1, le=MAX_PLANNED)]
     order: Annotated[int, msgspec.Meta(ge=1, le=MAX_PLANNED)]
     condition: msgspec.Raw
+    own_draw: Annotated[int, msgspec.Meta(ge=0, le=MOST_DRAWN)] | None = None
 
 
 _PLANNED = msgspec.json.Decoder(_Planned)
@@ -115,12 +117,12 @@ _PLANNED = msgspec.json.Decoder(_Planned)
 
 def _planned(line: bytes, condition: ConditionReader) -> PlannedTrial:
     told = jsontext.decoded(line, _PLANNED)
-    return PlannedTrial(told.trial, told.block, told.order, condition(told.condition))
+    return PlannedTrial(told.trial, told.block, told.order, condition(told.condition), own_draw=told.own_draw)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The trials of a run with the seed that ordered them. The same study and seed give the same plan.
+    """The trials of a run with the seed that ordered them. The same study, seed and draw give the same plan.
 
     `claims` are those of the study or, where it names none, the default ones; `sets`, `figures` and `published` are
     what the report needs of the study beside them. `options` are those of the command line that changed the study.
@@ -172,7 +174,13 @@ class Plan:
                 firsts.setdefault(self.numbered[trial.trial], trial)
         block, before = self.blocks + 1, len(self.trials)
         made = (
-            PlannedTrial(f"{PORTRAIT}{first.trial}", block, before + number, first.condition, portrait=True)
+            replace(
+                first,
+                trial=f"{PORTRAIT}{first.trial}",
+                block=block,
+                order=before + number,
+                portrait=True,
+            )
             for number, first in enumerate(firsts.values(), start=1)
         )
         return {planned.trial: planned for planned in made}

@@ -25,10 +25,11 @@ from harness.model.condition import USUAL_FACTOR, Condition
 from harness.model.trials import PlannedTrial
 from harness.study.claim import Claim
 from harness.study.defaultclaims import Compared, baseline_among
-from harness.study.plan import Plan
+from harness.study.plan import MAX_PLANNED, Plan
 from harness.study.study import Study
 
 MOST_TOGETHER = 16
+DRAW_BITS = 48  # of a run's own number: two runs share a draw in one of a million pairs
 
 Thing = TypeVar("Thing")
 CellGroup = tuple[Condition, ...]
@@ -44,15 +45,28 @@ COMPARED: tuple[Callable[[Condition], Hashable], ...] = (
 )
 
 
-def make_plan(study: Study, seed: int) -> Plan:
-    """Order the trials of a study: as many blocks as trials per condition at most, shuffled each by itself."""
+def make_plan(study: Study, seed: int, draw: int | None = None) -> Plan:
+    """Order the trials of a study: as many blocks as trials per condition at most, shuffled each by itself.
+
+    `draw`: a number of the run's own, below 2^DRAW_BITS. Losses and jitter are drawn anew for each run and block by it,
+    and for each page that no claim sets against another one: what is averaged errs by itself, and what is compared
+    alike. None: for each block alone.
+    """
     source = random.Random(seed)  # noqa: S311  # an order that can be made again, not a secret
     settings = settings_of(study.conditions, twice=study.aa, claims=study.claims)
+    first, pages = _first_of_compared(study.claims), sorted({each.page for each in study.conditions})
+
+    def drawn(condition: Condition, block: int) -> int | None:
+        page = pages.index(first.get(condition.page, condition.page))
+        return None if draw is None else draw + page * MAX_PLANNED + block
+
     planned: list[PlannedTrial] = []
     for block in range(1, study.trials.most + 1):
         for condition in shuffled(settings, source):
             order = len(planned) + 1
-            planned.append(PlannedTrial(f"{order:05d}", block, order, condition))
+            planned.append(
+                PlannedTrial(f"{order:05d}", block, order, condition, own_draw=drawn(condition, block))
+            )
     return Plan(
         study=study.name,
         seed=seed,

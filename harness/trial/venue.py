@@ -118,7 +118,7 @@ class InTestbed:
     def client(self, planned: PlannedTrial, pcap: Path | None = None) -> Iterator[BrowsersHost]:
         with self.testbed.client(
             planned.condition.link,
-            block=planned.block,
+            draw=planned.draw,
             pcap=pcap,
             tcp=self.page.tcp,
             distances_ms=self.page.distances_ms,

@@ -152,6 +152,13 @@ def test_a_crowd_loads_the_page_by_the_protocol_and_leaves_whole_series(
     assert seen.limited_by is not None
 
 
+def test_buckets_have_the_users_of_their_step(recipes: Recipes, tmp_path: Path) -> None:
+    workload = Users(steps=(2, 4), step_s=4, think_s=0.5, page_timeout_s=20, bucket_s=2)
+    trial = inside(lambda: crowd(recipes, replace(crowd_of(Protocol.H2), workload=workload), tmp_path))
+    assert (trial.record.outcome, trial.record.reason) == (Outcome.OK, None)
+    assert [bucket["users"] for bucket in trial.buckets[:4]] == [2, 2, 4, 4]
+
+
 def test_with_a_connection_for_each_request(recipes: Recipes, tmp_path: Path) -> None:
     trial = inside(lambda: crowd(recipes, crowd_of(Protocol.HTTP1_CLOSE, 2, 4), tmp_path))
     assert (trial.record.outcome, trial.record.reason) == (Outcome.OK, None)

@@ -102,7 +102,7 @@ def observed(root: Path, protocol: Protocol) -> tuple[Record, dict[str, int], Co
             def watched(
                 link: Link,
                 *,
-                block: int = 0,
+                draw: int = 0,
                 pcap: Path | None = None,
                 count: int = 1,
                 tcp: TcpSettings | None = None,
@@ -110,7 +110,7 @@ def observed(root: Path, protocol: Protocol) -> tuple[Record, dict[str, int], Co
             ) -> Iterator[Client]:
                 with (
                     joined(
-                        link, block=block, pcap=pcap, count=count, tcp=tcp, distances_ms=distances_ms
+                        link, draw=draw, pcap=pcap, count=count, tcp=tcp, distances_ms=distances_ms
                     ) as client,
                     running(tcpdump.on(client.host.path), log, ready=lambda: "listening" in log.read_text()),
                 ):

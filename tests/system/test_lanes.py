@@ -115,6 +115,10 @@ def test_a_killed_run_in_lanes_goes_on_with_another_number_of_them(study: Coldlo
     records = lines(run / "records.jsonl")
     assert records[: len(before)] == before
     assert whole(records)
+    drawn = {trial["trial"]: 1 + trial["own_draw"] for trial in lines(run / "plan.jsonl")[1:]}
+    assert {record["trial"]: record["link_reading"]["seed"] for record in before} == {
+        record["trial"]: drawn[record["trial"]] for record in before
+    }
     assert not any("lane" in record for record in records[len(before) :])
 
 

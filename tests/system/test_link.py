@@ -112,20 +112,20 @@ def test_the_long_form_fills_the_link_and_its_queue() -> None:
 
 
 @pytest.mark.side_by_side
-def test_blocks_lose_other_packets_and_conditions_of_a_block_the_same() -> None:
-    """What is lost of the same train: the link's seed and the block decide, nothing else."""
+def test_draws_lose_other_packets_and_conditions_of_a_draw_the_same() -> None:
+    """What is lost of the same train: the link's seed and what it is moved on by decide, nothing else."""
     link = odd("lossy", loss=RandomLoss(20))
 
-    def lost(block: int) -> set[int]:
+    def lost(draw: int) -> set[int]:
         with testbed() as made:
             made.server.configure(f"addr add {SERVER}/32 dev lo")
-            with made.client(link, block=block) as client:
+            with made.client(link, draw=draw) as client:
                 seen = train(
                     OneWay(made.server, client.host, client.address), 60, size_bytes=100, patience_s=5
                 )
         return set(range(60)) - {each.number for each in seen}
 
-    first, again, other = (inside(partial(lost, block)) for block in (1, 1, 2))
+    first, again, other = (inside(partial(lost, draw)) for draw in (1, 1, 2))
     assert first == again
     assert first != other
 

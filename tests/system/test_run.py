@@ -79,6 +79,11 @@ def test_a_study_from_plan_to_report(study: Coldload) -> None:
     run = study.folder / "out"
     assert [record["outcome"] for record in records(run)] == ["ok"] * 4
     assert [record["order"] for record in records(run)] == [1, 2, 3, 4]
+    planned = [json.loads(line) for line in (run / "plan.jsonl").read_text().splitlines()[1:]]
+    assert len({trial["own_draw"] for trial in planned}) == 2  # of two blocks
+    assert [record["link_reading"]["seed"] for record in records(run)] == [
+        1 + trial["own_draw"] for trial in planned
+    ]
     assert json.loads((run / "calibration.jsonl").read_text().splitlines()[-1])["ok"]
     environment = json.loads((run / "environment.json").read_text())
     assert "Chromium" in environment["programs"]["chromium"]

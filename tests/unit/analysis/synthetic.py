@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -123,7 +124,7 @@ class Synthetic:
     def write(self, directory: Path) -> Path:
         """Make the run directory and return it."""
         directory.mkdir(parents=True, exist_ok=True)
-        records = self.records()
+        records = [begun_in(directory, record) for record in self.records()]
         header = {
             "schema": 1,
             "study": "made-up",
@@ -151,6 +152,12 @@ class Synthetic:
         (directory / "study.toml").write_text('name = "made-up"\ntitle = "A made-up study"\n')
         (directory / "environment.json").write_text(json.dumps(ENVIRONMENT))
         return directory
+
+
+def begun_in(directory: Path, record: dict[str, Any]) -> dict[str, Any]:
+    """The record with the milliseconds of its start from the folder's name: no two runs begin at once."""
+    ms = zlib.crc32(f"{directory.parent.name}/{directory.name}".encode()) % 1000
+    return record | {"started_utc": record["started_utc"].replace(".000Z", f".{ms:03d}Z")}
 
 
 def link(rate_mbps: float, rtt_ms: float) -> dict[str, Any]:

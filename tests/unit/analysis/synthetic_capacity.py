@@ -22,7 +22,7 @@ from harness.model.trials import Trials
 from harness.records import SCHEMAS
 from harness.study.claim import Claim, Publication
 from harness.study.figure import StudyFigure
-from tests.unit.analysis.synthetic import ENVIRONMENT, calibration, link, write_lines
+from tests.unit.analysis.synthetic import ENVIRONMENT, begun_in, calibration, link, write_lines
 
 WIRES = {"h2": "h2", "h3": "h3", "spdy": "spdy/3", "spdy-plain": "spdy/3"}
 THINK_S = 5.0
@@ -348,7 +348,7 @@ def _write(
     planned = [{key: record[key] for key in ("trial", "block", "order", "condition")} for record in records]
     links = {record["condition"]["link"]["name"]: record["condition"]["link"] for record in records}
     write_lines(directory / "plan.jsonl", [header, *planned])
-    write_lines(directory / "records.jsonl", records)
+    write_lines(directory / "records.jsonl", [begun_in(directory, record) for record in records])
     write_lines(
         directory / "calibration.jsonl",
         [calibration(link) for link in links.values() if link.get("emulated", True)],

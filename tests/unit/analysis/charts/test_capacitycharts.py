@@ -82,6 +82,19 @@ def test_a_crowd_is_drawn_against_time_and_users_with_every_trial(crowd: dict[st
     }
 
 
+def test_a_server_that_starts_workers_as_it_needs_them_has_one_line_for_the_most(tmp_path: Path) -> None:
+    run = replace(CROWD, trials=1).write(tmp_path / "run")
+    for path in run.glob("trials/*/buckets.jsonl"):
+        told = [json.loads(line) for line in path.read_text().splitlines()]
+        write_lines(path, [bucket | {"workers": 50} if n < 10 else bucket for n, bucket in enumerate(told)])
+    with plots.look():
+        (figure,) = (
+            each.figure for each in figures.draw(evaluate([load(run)])) if each.name == "crowd_icons-5-mbit-s"
+        )
+    busy = next(axes for axes in figure.axes if axes.get_ylabel() == "Busy workers")
+    assert len([line for line in busy.lines if line.get_color() == "#555555"]) == 1
+
+
 def test_what_no_server_tells_has_no_row(tmp_path: Path) -> None:
     made = drawings(tmp_path, replace(CROWD, servers=("caddy",), users=100, seconds=300.0))
     figure = made["crowd_icons-5-mbit-s"].figure

@@ -14,6 +14,7 @@ from analysis.runs.rundirectory import load
 from harness.study.claim import Claim, Publication, Published
 from tests.facts import tells
 from tests.unit.analysis.runpairs import edit
+from tests.unit.analysis.synthetic import Synthetic
 from tests.unit.analysis.synthetic_capacity import SyntheticCrowd
 
 H2, HTTP1 = {"protocol": "h2"}, {"protocol": "http1"}
@@ -77,12 +78,29 @@ def test_an_error_that_some_crowds_saw_says_in_how_many_it_did_not_happen(tmp_pa
     alone, ratio = judged(results(tmp_path, errors_in=3))
     assert alone.comparison is not None
     assert alone.comparison.n == 3
+    assert (alone.verdict, ratio.verdict) == (ClaimVerdict.UNKNOWN, ClaimVerdict.UNKNOWN)
     assert tells([alone.reason], "did not happen", "1 of 4 trials")
     assert tells([ratio.reason], "did not happen", "2 of 8 trials")
 
 
 def test_an_error_that_all_crowds_saw_says_nothing_of_it(tmp_path: Path) -> None:
     assert [each.reason for each in judged(results(tmp_path, errors_in=4))] == ["", ""]
+
+
+def test_a_first_paint_that_some_loads_did_not_come_to_is_not_known(tmp_path: Path) -> None:
+    """Without vitals a page is not observed beyond its load event: those that painted by then are the slow ones."""
+    claim = Claim(name="paint", metric="fcp_ms", subject=H2, reference=HTTP1, ratio_below=2.0)
+    made = Synthetic(pages=("p",), protocols=("http1", "h2"), rates_mbps=(10.0,), rtts_ms=(50.0,), trials=6)
+    run = replace(
+        made, claims=(claim, replace(claim, name="budget", reference={}, ratio_below=None, at_most=9e9))
+    )
+    path = run.write(tmp_path / "run")
+    edit(path, lambda record: record | {"painted": True})
+    assert {row.verdict for row in evaluate([load(path)]).claims} == {ClaimVerdict.HOLDS}
+    edit(path, lambda record: record | ({"painted": False, "fcp_ms": None} if record["block"] > 4 else {}))
+    ratio, budget = evaluate([load(path)]).claims
+    assert (ratio.verdict, budget.verdict) == (ClaimVerdict.UNKNOWN, ClaimVerdict.UNKNOWN)
+    assert tells([ratio.sentence], "nothing was painted by the end of the load in 4 of 12 trials")
 
 
 @pytest.mark.thorough

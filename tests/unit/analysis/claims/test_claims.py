@@ -285,6 +285,15 @@ def test_a_budget_is_judged_by_the_mean_of_many_values_too() -> None:
     assert (seen.n, seen.runs) == (20, 1)
 
 
+def test_no_ratio_of_another_metric_holds_where_a_load_timed_out() -> None:
+    """What the longest loads would have told is gone."""
+    claim = replace(FASTER, ratio_below=0.95, metric="lcp_ms")
+    values = {"http1": 1000.0, "h2": 800.0}
+    assert one(claim, 0.8, values=values).verdict is ClaimVerdict.HOLDS
+    assert one(claim, 0.8, values=values, late={("p", "h2"): 1}).verdict is ClaimVerdict.UNKNOWN
+    assert one(replace(claim, metric="plt_ms"), 0.5, late={("p", "h2"): 1}).verdict is ClaimVerdict.HOLDS
+
+
 @pytest.mark.parametrize("metric", ["plt_ms", "connections"])
 def test_no_budget_holds_where_a_load_timed_out(metric: str) -> None:
     times = [1000.0] * 19 + [math.inf]

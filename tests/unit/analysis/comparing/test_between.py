@@ -104,6 +104,24 @@ def test_a_condition_without_trials_that_count_has_no_ratio(tmp_path: Path) -> N
         assert change.against(20) is Bounded.ABOVE  # lost
 
 
+def test_a_first_paint_that_some_loads_did_not_come_to_is_not_known(tmp_path: Path) -> None:
+    """Neither that it went, nor that it is within a bound."""
+    a, b = two_runs(tmp_path)
+    for run, least in ((a, 6), (b, 0)):
+        edit(run, lambda record: record | {"painted": True})
+        edit(
+            run,
+            lambda record, least=least: (
+                record | ({} if record["block"] <= least else {"painted": False, "fcp_ms": None})
+            ),
+        )
+    for change in changed(a, b, "fcp_ms"):
+        assert change.n == (6, 0)
+        assert (change.lost, change.verdict) == (False, Verdict.UNKNOWN)
+        assert change.against(50) is Bounded.UNKNOWN
+        assert "in 2 of 8 trials of A" in change.unmeasured
+
+
 @pytest.mark.parametrize(
     "without",
     [

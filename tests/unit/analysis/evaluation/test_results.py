@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from analysis.evaluation.results import Results, evaluate
-from analysis.report import summary
+from analysis.report import facts, summary
 from analysis.runs.rundirectory import load
 from analysis.tables.claimtables import equal_baselines
 from harness.study.claim import Claim
 from tests.facts import tells
+from tests.unit.analysis.runpairs import edit
 from tests.unit.analysis.synthetic import Synthetic
 
 MADE = Synthetic(
@@ -26,6 +28,9 @@ MADE = Synthetic(
     trials=6,
     aa=True,
 )
+
+
+NAMED = Claim(name="mine", subject={"protocol": "h2"}, reference={"protocol": "http1"}, ratio_below=0.9)
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +71,57 @@ def test_the_floor_is_told_in_a_sentence_and_a_table(results: Results) -> None:
     table = equal_baselines(results)
     assert table is not None
     assert len(table.rows) == 4
+
+
+def test_two_settings_against_each_other_have_the_floor_of_one(tmp_path: Path) -> None:
+    """Each side errs by itself: that is no mean over both."""
+    claims = (
+        Claim(name="pages", subject={"page": "news-mobile"}, reference={"page": "dummy-2012"}),
+        Claim(name="protocols", subject={"protocol": "h2"}, reference={"protocol": "http1"}),
+    )
+    made = replace(MADE, claims=claims, variants=("plain",), rtts_ms=(20.0,))
+    rows = evaluate([load(made.write(tmp_path / "run"))]).claims
+    floors = {name: {row.floor for row in rows if row.claim.name == name} for name in ("pages", "protocols")}
+    assert floors["pages"] == floors["protocols"] != {None}
+
+
+def test_losses_that_two_runs_share_count_once(tmp_path: Path) -> None:
+    """The blocks of old runs lose alike. Of each run alone, and of other links, all trials count."""
+    made = replace(MADE, pages=("dummy-2012",), variants=("plain",), aa=False, claims=(NAMED,))
+
+    def lossy(record: dict[str, Any]) -> dict[str, Any]:
+        link, reading = record["condition"]["link"], record["link_reading"]
+        if link["rtt_ms"] != 20.0:
+            return record
+        condition = {**record["condition"], "link": {**link, "loss_down_percent": 1.0}}
+        return record | {"condition": condition, "link_reading": {**reading, "seed": 1 + record["block"]}}
+
+    runs = [replace(made, seed=seed).write(tmp_path / str(seed)) for seed in (1, 2)]
+    for run in runs:
+        edit(run, lossy)
+    found = evaluate([load(run) for run in runs])
+    assert found.drawn_again == 6 * 2
+    assert {row.setting["rtt_ms"]: row.comparison.n for row in found.claims if row.comparison} == {
+        20: 6,
+        100: 12,
+    }
+    assert found.sifted.by_rule().keys() == evaluate([load(runs[0])]).sifted.by_rule().keys()
+    assert found.left_out.lost == 0
+    assert {each.comparison.n for each in found.claims_of_all if each.comparison} == {6, 12}
+    assert any("lost the very packets" in note for note in facts.of_the_runs(found))
+
+
+def test_claims_count_as_named_where_each_run_named_them(tmp_path: Path) -> None:
+    """A claim that the first run suggested is judged on what suggested it."""
+    made = replace(MADE, pages=("dummy-2012",), aa=False, trials=3)
+    own = replace(made, claims=(NAMED,))
+    usual, before, later = (
+        load(each.write(tmp_path / name))
+        for name, each in (("usual", made), ("before", own), ("later", replace(own, seed=1)))
+    )
+    assert evaluate([before, later]).named
+    assert not evaluate([usual, later]).named
+    assert evaluate([later]).named
 
 
 @pytest.mark.thorough

@@ -56,6 +56,22 @@ def test_a_question_in_one_setting_is_seconds_per_cent_and_bounds(tmp_path: Path
     )
 
 
+def test_an_amount_is_that_of_the_pages_that_the_ratio_holds(tmp_path: Path) -> None:
+    """Of a page on which the subject never counts there is no ratio, and no time that it saves of."""
+    made = replace(ONE, pages=("a", "b", "c", "slow"), factors={"slow": 10.0}, trials=6)
+    gone = {
+        record["trial"]: "page-error"
+        for record in made.records()
+        if (record["condition"]["page"], record["condition"]["protocol"]) == ("slow", "h2")
+    }
+    made = replace(made, outcomes=gone)
+    results = results_of(made, tmp_path)
+    (said,) = answers(results)
+    there = results.cells[(results.cells["protocol"] == "https1") & (results.cells["page"] != "slow")]
+    reference = math.exp(np.log(there["median"]).mean())
+    assert tells([said.text], "ver 3 pages", f"of the {reference / 1e3:.2f} s")
+
+
 @pytest.mark.thorough
 def test_settings_of_a_question_share_a_sentence(tmp_path: Path) -> None:
     two, eight = replace(ONE, rtts_ms=(50.0, 200.0)), replace(ONE, rtts_ms=(20.0, 50.0, 100.0, 200.0))

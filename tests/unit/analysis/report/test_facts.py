@@ -21,7 +21,8 @@ from analysis.tables.tables import median_times, tables_of
 from harness.errors import RecordsError
 from harness.study.claim import Claim
 from tests.facts import tells
-from tests.unit.analysis.synthetic import ENVIRONMENT, Synthetic
+from tests.unit.analysis.runpairs import edit
+from tests.unit.analysis.synthetic import ENVIRONMENT, Synthetic, write_lines
 
 MADE = Synthetic(pages=("p",), protocols=("http1",), rates_mbps=(10.0,), rtts_ms=(50.0,), trials=1)
 
@@ -59,6 +60,20 @@ def test_what_differs_between_pooled_runs_is_said(tmp_path: Path) -> None:
         [said], "programs.chromium is Chromium 1 or Chromium 2", "replay.determinism is True or False"
     )
     assert said.count(" or ") == 2
+
+
+def test_what_the_machines_of_a_run_have_apart_is_said(tmp_path: Path) -> None:
+    """A run on several has the environment of one of them for all."""
+    run = MADE.write(tmp_path / "run")
+    first, second = environment(), environment() | {"programs": {"chromium": "Chromium 2"}}
+    (run / "environment.json").write_text(json.dumps(first))
+    joined = [
+        {"schema": 1, "machine": name, "environment": each}
+        for name, each in (("one", first), ("two", second))
+    ]
+    write_lines(run / "machines.jsonl", joined)
+    told = [note for note in facts.notes(evaluate([load(run)])) if "not made alike" in note]
+    assert tells(told, "programs.chromium is Chromium 1 or Chromium 2")
 
 
 APACHE, NEWER = "Apache/2.4.62", "Apache/2.4.66"
@@ -103,6 +118,31 @@ def test_a_run_that_went_on_with_the_same_says_nothing(tmp_path: Path) -> None:
     results = evaluate([load(run)])
     assert facts.notes(results) == []
     assert dict(facts.facts(results))["Machine"] == "CPU, kernel 6.1"
+
+
+@pytest.mark.parametrize(
+    ("runs", "lanes", "said", "unsaid"),
+    [
+        (2, 0, ("Two runs cannot show how much runs differ",), "counts once"),
+        (
+            2,
+            2,
+            ("every machine or lane of a run counts once", "Two runs cannot show how much runs differ"),
+            "every run",
+        ),
+        (3, 0, ("every run counts once",), "cannot show"),
+    ],
+)
+def test_what_several_runs_mean_for_the_intervals(
+    runs: int, lanes: int, said: tuple[str, ...], unsaid: str, tmp_path: Path
+) -> None:
+    made = Synthetic(pages=("p",), protocols=("http1", "h2"), rates_mbps=(10.0,), rtts_ms=(50.0,), trials=6)
+    folders = [replace(made, seed=seed).write(tmp_path / str(seed)) for seed in range(runs)]
+    for folder in folders if lanes else ():
+        edit(folder, lambda record: record | {"lane": 1 + record["block"] % lanes, "lanes": lanes})
+    (note,) = facts.notes(evaluate([load(folder) for folder in folders]))
+    assert tells([note], *said)
+    assert unsaid not in note
 
 
 def test_long_values_are_left_to_the_environment(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def test_the_page_of_a_crowd_says_what_was_measured(tmp_path: Path) -> None:
     text = page(tmp_path, CROWD)
     for said in (
         "A crowd on one server, measured with coldload",
-        "Every trial is one crowd on a server that was started for it",
+        "Every trial is one crowd on a server that has come to rest",
         "<b>Page rate</b> (<code>pages_per_s</code>) is the most pages a second in a bucket",
         "Page rate of HTTP/2 (TLS) against HTTP/1.1: higher, by",
         "Page rate relative to HTTP/1.1",

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.runs.exclude import RULES, ExclusionRule, left_out_text, sift
+from analysis.runs.exclude import RULES, ExclusionRule, drawn_again, left_out_text, sift
 from analysis.runs.rundirectory import load
 from harness.errors import Outcome
 from harness.model.condition import OF_VARIANTS
@@ -97,6 +97,36 @@ def test_a_time_out_need_not_have_asked_for_much_nor_painted() -> None:
     sifted = sift(seen)
     assert sifted.kept["trial"].tolist() == ["1", "2", "3", "5"]
     assert sifted.excluded["excluded_by"].tolist() == ["little-of-the-page", "painted-nothing"]
+
+
+def drawn(run: str, seed: int | None, *, loss: float = 1.0) -> dict[str, Any]:
+    return {
+        "run": run,
+        "cell": 0,
+        "link_loss_down_percent": loss,
+        "link_jitter_up_ms": 0.0,
+        "link_reading_seed": seed,
+    }
+
+
+def test_loads_with_the_losses_of_another_run_count_once() -> None:
+    """Of old runs, whose seed is that of the block."""
+    told = [drawn("a", 2), drawn("a", 3), drawn("b", 2), drawn("b", 4)]
+    assert drawn_again(pd.DataFrame(told)).tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        [drawn("a", 2), drawn("a", 2)],
+        [drawn("a", 2), drawn("b", 3)],
+        [drawn("a", 2, loss=0.0), drawn("b", 2, loss=0.0)],
+        [drawn("a", None), drawn("b", None)],
+    ],
+    ids=["of one run", "other draws", "no loss", "draws are not told"],
+)
+def test_all_other_loads_over_a_lossy_link_count(told: list[dict[str, Any]]) -> None:
+    assert drawn_again(pd.DataFrame(told)).empty
 
 
 def loads(engine: str, *told: tuple[int, bool, float | None]) -> pd.DataFrame:

@@ -65,7 +65,7 @@ def test_they_are_those_of_the_report(tmp_path: Path) -> None:
     assert [(each.median, each.low, each.high, each.n) for each in mine] == list(
         results.cells[["median", "low", "high", "n"]].itertuples(index=False, name=None)
     )
-    assert told.last.isoformat() == str(results.records["started_utc"].max()).replace(".000Z", "+00:00")
+    assert told.last == datetime.fromisoformat(str(results.records["started_utc"].max()))
 
 
 def test_names_stay_when_nothing_varies(tmp_path: Path) -> None:

@@ -233,6 +233,14 @@ def test_the_rest_of_the_pages_is_no_peak() -> None:
     assert (made.pages_per_s, made.users_at_most_pages) == (0.2, 11)
 
 
+def test_the_rest_of_the_pages_makes_the_median_page_no_quicker() -> None:
+    slow = [PageLine(t_s=float(t), user=t, users=20, ms=8000) for t in range(10)]
+    rest = [PageLine(t_s=18.0 + t / 10, user=t, users=20, ms=3000) for t in range(30)]
+    pages = [*slow, *rest]
+    made = observe(CrowdSeen(pages), buckets(pages, [], 10, 20), asked_s=20)
+    assert (made.pages, made.page_ms, made.page_p95_ms) == (40, 8000, 8000)
+
+
 def test_the_rest_of_the_pages_makes_slow_pages_no_quicker() -> None:
     lot = [
         Bucket(t_s=10 * n, seconds=10, users=10 + 10 * n, pages=1, waited_ms=ms)

@@ -157,7 +157,9 @@ def test_a_pack_is_compared_as_a_run_is(run: Path, capsys: pytest.CaptureFixture
     other = Path("runs/tiny-2")
     shutil.copytree(run, other)
     records = (other / "records.jsonl").read_text()
-    (other / "records.jsonl").write_text(records.replace('"plt_ms": 30', '"plt_ms": 60'))
+    (other / "records.jsonl").write_text(
+        records.replace('"plt_ms": 30', '"plt_ms": 60').replace('"started_utc": "20', '"started_utc": "19')
+    )
     capsys.readouterr()
     assert main(["compare", "runs/tiny-1.zip", str(other), "--fail-on", "10"]) == 1
     assert "runs/tiny-1.zip (study tiny" in capsys.readouterr().out
@@ -170,7 +172,7 @@ def test_a_pack_beside_its_run_is_no_second_run(run: Path, capsys: pytest.Captur
     for given in (str(run), "runs/tiny-1.zip"):
         capsys.readouterr()
         assert main(["report", given, "runs/tiny-1.zip"]) == 2
-        assert "run 2 (tiny-1) holds the very records of run 1 (tiny-1)" in capsys.readouterr().err
+        assert "run 2 (tiny-1) holds 8 records of run 1 (tiny-1)" in capsys.readouterr().err
 
 
 def test_the_plan_of_a_pack_is_that_of_its_run(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -56,6 +56,37 @@ def test_same_seed_same_plan_other_seed_other_order(study: Study) -> None:
     assert make_plan(study, 7) != make_plan(study, 8)
 
 
+def test_two_runs_of_a_plan_draw_other_losses_in_the_same_order(study: Study) -> None:
+    """All conditions of a block alike, no block as another one, nor as that of another run."""
+    one, other = make_plan(study, 7, draw=1000), make_plan(study, 7, draw=2000)
+    assert [trial.condition for trial in one.trials] == [trial.condition for trial in other.trials]
+    assert {trial.block: trial.draw for trial in one.trials} == {block: 1000 + block for block in range(1, 5)}
+    assert not {trial.draw for trial in one.trials} & {trial.draw for trial in other.trials}
+    assert Plan.from_lines(one.to_lines(), "plan.jsonl") == one
+    undrawn = make_plan(study, 7)
+    assert all(trial.draw == trial.block for trial in undrawn.trials)
+    assert "own_draw" not in undrawn.to_lines()
+
+
+def test_pages_draw_each_by_itself_unless_a_claim_compares_them() -> None:
+    """A mean over pages is no surer than so many draws."""
+    claim = """
+[[claims]]
+name = "one against two"
+subject = {page = "two"}
+reference = {page = "one"}
+[[links]]"""
+    text = STUDY.replace('["one"]', '["one", "two", "three"]')
+    for study, alike in ((text, 0), (text.replace("\n[[links]]", claim, 1), 1)):
+        plan = make_plan(parse_study(study, "mine.toml"), 7, draw=1000)
+        draws = {
+            page: {t.draw for t in plan.trials if t.condition.page == page}
+            for page in ("one", "two", "three")
+        }
+        assert len(draws["one"] | draws["two"]) == (4 if alike else 8)
+        assert not draws["three"] & (draws["one"] | draws["two"])
+
+
 def test_blocks_are_ordered_differently(study: Study) -> None:
     plan = make_plan(study, 7)
     orders = {
