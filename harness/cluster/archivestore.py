@@ -14,7 +14,7 @@ from sites.archive import open_archive
 from sites.archiveindex import INDEX_FILE, METADATA_FILE, WARC_FILE
 
 PARTS = (INDEX_FILE, METADATA_FILE, WARC_FILE)
-ARRIVING = "arriving"  # what a folder is called before its archive is whole
+ARRIVING = "arriving"  # the folder of what is not whole yet
 
 
 class Arrival(NamedTuple):
@@ -27,11 +27,13 @@ class Arrival(NamedTuple):
 class ArchiveStore:
     """Archives at a worker, by digest: they travel there once, and are checked there.
 
-    `<root>/<digest>/<name>/` holds an archive. Several workers may share one store.
+    `<root>/<digest>/<name>/` holds an archive. Several workers may share one store, also those of several machines with
+    one home in the network. There no machine sees the locks of another one, so each has a folder for what arrives.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, machine: str) -> None:
         self._root = root
+        self._own = root / ARRIVING / machine
         self._checked: set[tuple[str, str]] = set()
         self._arriving: dict[tuple[str, str], Arrival] = {}
 
@@ -44,9 +46,9 @@ class ArchiveStore:
     def lacking(self, parcels: Iterable[Parcel]) -> list[Parcel]:
         """Those that are not here; of each all will be sent. ArchiveError when one that is here is not what it was.
 
-        What killed workers had of others goes.
+        What killed workers of this machine had of others goes.
         """
-        remove_leftovers(self._root)
+        remove_leftovers(self._own)
         missing = []
         for parcel in parcels:
             folder = self._root / parcel.digest / parcel.name
@@ -67,7 +69,7 @@ class ArchiveStore:
         key = parcel.name, parcel.digest
         if key not in self._arriving:
             stack = contextlib.ExitStack()
-            arrived = stack.enter_context(temporary_folder(self._root, ARRIVING))
+            arrived = stack.enter_context(temporary_folder(self._own, ARRIVING))
             self._arriving[key] = Arrival(arrived / parcel.name, stack)
             self._arriving[key].folder.mkdir()
         with (self._arriving[key].folder / name).open("ab") as file:
@@ -81,8 +83,11 @@ class ArchiveStore:
             _check(parcel, folder, "try again")
             target = self._root / parcel.digest
             target.mkdir(exist_ok=True)
-            if not (target / parcel.name).exists():  # another worker of this machine may have been quicker
+            try:
                 folder.rename(target / parcel.name)
+            except OSError:
+                if not (target / parcel.name).is_dir():  # else another worker was quicker
+                    raise
             self._checked.add(key)
 
 

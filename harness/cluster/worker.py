@@ -115,7 +115,7 @@ class Station:
         self._block: str | None = None  # the token of the one under way
         self._taken = threading.Event()
         self._is_ended = threading.Event()  # the lab that is there; each has its own
-        self.store = ArchiveStore(cache_folder() / "archives")
+        self.store = ArchiveStore(cache_folder() / "archives", machine_name())
 
     def identify(self, topic: str, key: str) -> WorkerIdentity:
         """Start the process of a lab for a run; without the rights for that, or at work for another run, it says so.

@@ -175,8 +175,8 @@ class Testbed:
             if tuned.settings is not None:
                 tuned.settings.refuse_unless_spoken(served_protocol)
         schemes = sorted({served_protocol.scheme for served_protocol in protocols})
-        codings = BROWSER_CODINGS[schemes[0]] & engine.traits.codings
         # Browsers take fewer content codings over plain http; all protocols that are compared get the same bodies.
+        codings = BROWSER_CODINGS["http" if chosen.over_http else schemes[0]] & engine.traits.codings
         sites = {scheme: _site(archive, scheme, codings, chosen) for scheme in schemes}
         groups = archive.address_groups if chosen.origins is Origins.RECORDED else ()
         distances = chosen.distance.of(archive.name, groups, round_trips(archive.entries))

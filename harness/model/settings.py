@@ -246,7 +246,8 @@ class Replay:
     answer over HTTP/2 be ahead of its reading; None: what it does by itself. `dns`: on the server's side of the link a
     look-up takes a round trip, on the client's none. `distance` needs recorded origins: it is that of their addresses.
     With `spdy_header_compression` request headers of SPDY without TLS go up compressed, as by Chromium of 2012; without
-    it as QtWebKit sends them.
+    it as QtWebKit sends them. `over_http`: the engine loads by plain http somewhere in the study, where browsers take
+    neither brotli nor zstd, so it gets neither by any protocol: what is compared has the same bodies.
     """
 
     origins: Origins = Origins.SINGLE
@@ -260,6 +261,7 @@ class Replay:
     dns: NameSide = NameSide.SERVER
     spdy_header_compression: bool = False
     distance: Distances = ALL_EQUAL
+    over_http: bool = False
 
     def __post_init__(self) -> None:
         if self.distance and self.origins is not Origins.RECORDED:

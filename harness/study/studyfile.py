@@ -114,7 +114,7 @@ def parse_study(text: str, where: str, folder: Path = Path()) -> Study:
     """`read_study` on text; `where` names it in errors, files that it names are looked for in `folder`."""
     told = StudyText(text)
     try:
-        study = replace(_study(told.keys, folder), text=told)
+        study = replace(_with_same_bodies(_study(told.keys, folder)), text=told)
         refuse_without_use(study)
     except StudyError as error:
         raise StudyError(f"{where}: {error}") from error
@@ -201,6 +201,30 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
     vitals = kind is Kind.LOAD and vitals_in(data, study.keep, about, study.engines)
     study = replace(study, claims=claims, vitals=vitals, published=published)
     return replace(study, companions=companions_of(study))
+
+
+def _with_same_bodies(study: Study) -> Study:
+    """The study where an engine gets the same bodies by all its protocols and with every factor.
+
+    That stays so when some of them are left out later.
+    """
+    over_http = {
+        setup.engine
+        for part in study.parts
+        for setup in part.setups
+        if any(protocol.scheme == "http" for protocol in setup.protocols)
+    }
+    parts = [
+        replace(
+            part,
+            replays={
+                engine: replace(replay, over_http=engine in over_http)
+                for engine, replay in part.replays.items()
+            },
+        )
+        for part in study.parts
+    ]
+    return replace(parts[0], factors=tuple(parts[1:]))
 
 
 def _with_figures(study: Study, data: Mapping[str, Any]) -> Study:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from harness.cli import studychoice
 from harness.lab.emulated import DEVICE
 from harness.lab.lab import opened, parts_of
 from harness.model.condition import Served
@@ -15,6 +17,10 @@ from harness.model.protocol import Protocol
 from harness.study.studyfile import parse_study
 from harness.system.program import Command, run
 from harness.trial.trial import BrowserLab
+from sites.archive import write_archive
+from sites.coding import encode
+from sites.response import Response
+from sites.warc import About
 from tests.system.conftest import Coldload, ended_well, inside, small_site
 
 pytestmark = pytest.mark.lengthy
@@ -133,6 +139,50 @@ def test_names_that_the_client_knows_are_not_asked_for(tmp_path: Path) -> None:
     known, unknown = inside(answers)
     assert known is not None
     assert unknown is None  # the name server is on the server host, and there is no link to it
+
+
+SAME_BODIES = """
+name = "tiny"
+pages = ["coded"]
+protocols = ["http1", "h2"]
+portraits = false
+trials = {least = 1, attempts = 1}
+links = ["dsl"]
+[[factors]]
+name = "TLS 1.2"
+tls = "1.2"
+protocols = ["h2"]
+[[factors]]
+name = "HTTP/3"
+protocols = ["h2", "h3"]
+"""
+
+
+def test_whatever_is_served_together_all_that_is_compared_has_the_same_bodies(tmp_path: Path) -> None:
+    """A page that was recorded with brotli, which no browser takes over plain http."""
+    coded = (("Content-Type", "text/html"), ("Content-Encoding", "br"))
+    page = Response("https://site.example/", 200, coded, encode(b"<title>t</title>" * 100, "br", 0))
+    archive = write_archive(tmp_path, "coded", About(page.url, "test", "test", ()), [page])
+
+    def codings(*chosen: str) -> dict[tuple[str, str], str]:
+        study = parse_study(SAME_BODIES, "tiny.toml")
+        for choice in chosen:
+            study = studychoice._only(study, choice)
+        with opened(BrowserLab({Engine.CHROMIUM: {"coded": archive}}, parts_of(study), study.tcp)) as lab:
+            return {
+                (served.factor, str(served.protocol)): dict(endpoint.site.objects[0].headers)[
+                    "Content-Encoding"
+                ]
+                for served, endpoint in lab.testbed.endpoints.items()
+            }
+
+    whole = inside(codings)
+    assert whole == {
+        **{("usual", protocol): "gzip" for protocol in ("http1", "h2")},
+        ("TLS 1.2", "h2"): "gzip",
+        **{("HTTP/3", protocol): "gzip" for protocol in ("h2", "h3")},
+    }
+    assert set(inside(partial(codings, "protocol=h2")).values()) == {"gzip"}
 
 
 def _looked_up(name: str) -> str | None:

@@ -174,6 +174,7 @@ def test_cross_origin_questions_are_answered_with_yes(seen: Seen) -> None:
         assert answer.header("access-control-allow-origin") == "https://o.example"
         assert answer.header("access-control-allow-methods") == "PUT"
         assert answer.header("access-control-allow-credentials") == "true"
+        assert answer.header("access-control-max-age") == "7200"
 
 
 def test_parts_of_a_body_are_served(seen: Seen) -> None:

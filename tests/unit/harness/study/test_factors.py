@@ -134,6 +134,44 @@ def test_a_choice_holds_for_every_factor_that_has_it() -> None:
         studychoice._only(study(), "factor=tls")
 
 
+MIXED = """
+name = "mixed"
+pages = ["one"]
+protocols = ["http1", "h2"]
+links = ["dsl"]
+trials = 2
+[[factors]]
+name = "TLS 1.2"
+tls = "1.2"
+protocols = ["h2"]
+[[factors]]
+name = "HTTP/3"
+protocols = ["h2", "h3"]
+"""
+
+
+def test_all_that_is_compared_gets_bodies_that_plain_http_can_carry_whatever_is_chosen() -> None:
+    made = study(MIXED)
+    alone = studychoice._only(made, "protocol=h2")
+    factor = studychoice._only(made, "factor=TLS 1.2")
+    for part in (*made.parts, *alone.parts, *factor.factors):
+        assert [replay.over_http for setup in part.setups for replay in setup.replays] == [True]
+    secure = study(MIXED.replace('"http1"', '"https1"'))
+    assert not any(replay.over_http for part in secure.parts for replay in part.replays.values())
+
+
+def test_an_engine_that_loads_nothing_over_http_gets_the_bodies_of_https() -> None:
+    """Other engines take other codings anyway."""
+    made = study(
+        'name = "two"\npages = ["one"]\nengines = ["chromium", "qtwebkit"]\nlinks = ["dsl"]\ntrials = 2\n'
+        'protocols = ["h2", "http1-pipelined"]\n'
+    )
+    assert {engine.value: replay.over_http for engine, replay in made.replays.items()} == {
+        "chromium": False,
+        "qtwebkit": True,
+    }
+
+
 def with_factor(text: str) -> str:
     return f"{GOOD.partition('[[factors]]')[0]}[[factors]]\n{text}\n"
 

@@ -48,7 +48,7 @@ def test_defaults_are_filled_in() -> None:
     assert study.timeout_s == 60
     assert study.variants == (AS_ARCHIVED,)
     assert study.setups[0].replays[0] == Replay(
-        Origins.SINGLE, determinism=True, compression=Compression("recorded")
+        Origins.SINGLE, determinism=True, compression=Compression("recorded"), over_http=True
     )
 
 
