@@ -157,7 +157,7 @@ def test_a_link_has_the_keys_that_have_a_meaning() -> None:
 
 def test_the_trials_of_a_plan_have_the_keys_of_their_types() -> None:
     assert {*Trials.of(3).to_json()} == {*declared(Trials), *OF_TRIALS}
-    portrayed = replace(first_trial(Kind.LOAD), portrait=True)
+    portrayed = replace(first_trial(Kind.LOAD), portrait=True, own_draw=3)
     assert {*portrayed.to_json()} == {*declared(PlannedTrial)}
 
 
