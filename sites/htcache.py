@@ -125,13 +125,13 @@ def gzip_encoded(response: Response) -> Response:
     """The response with its body gzip-encoded (level 6); unchanged when it is encoded or would not shrink."""
     if coding_of(response.header("Content-Encoding")):
         return response
-    coded = with_coding(response, "gzip", len(response.body))
+    coded = with_coding(response, "gzip")
     return coded if len(coded.body) < len(response.body) else response
 
 
-def with_coding(response: Response, coding: str, recorded_bytes: int) -> Response:
+def with_coding(response: Response, coding: str, level: int | None = None) -> Response:
     """The response with its decoded body in that coding (see `coding.encode`), and headers that say so."""
-    body = encode(response.body, coding, recorded_bytes)
+    body = encode(response.body, coding, level)
     replaced = ("content-encoding", "content-length")
     headers = tuple(h for h in response.headers if h[0].lower() not in replaced)
     vary = () if _varies_by_coding(headers) else (("Vary", "Accept-Encoding"),)

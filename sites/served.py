@@ -15,7 +15,7 @@ from sites import rewrite
 from sites.archive import Archive
 from sites.archiveindex import Entry
 from sites.charset import charset_of
-from sites.coding import KNOWN, TooLargeError, coding_of, decode, encode, is_coded
+from sites.coding import KNOWN, TooLargeError, coding_of, decode, encode, is_coded, level_of
 from sites.mediatype import HTML_TYPES, SCRIPT_TYPES, compressible, is_text, sniffed_type, words
 from sites.response import PARTIAL, Response, WithHeaders, header_of
 from sites.urls import Url, parse_url
@@ -139,8 +139,9 @@ class Draft:
     """A served object in the making: integrity may still change its text.
 
     `headers` are those recorded that are kept, `added` those of ours. `text` is the decoded body with its links
-    moved; None for a body that is served as recorded whatever happens. `level` is that of `coding`, None: as
-    recorded. `recorded_digests` are those of the recorded text.
+    moved; None for a body that is served as recorded whatever happens. `level` is what the study sets for
+    `coding`; without one a changed text is coded at `recorded_level`, that of the recorded body (None: the usual
+    one). `recorded_digests` are those of the recorded text.
     """
 
     url: Url
@@ -150,8 +151,8 @@ class Draft:
     added: Headers
     coding: str
     level: int | None
-    recorded_bytes: int
     load_recorded: Callable[[], bytes]
+    recorded_level: int | None = None
     think_ms: float = 0.0
     text: bytes | None = None
     changed: bool = False
@@ -182,7 +183,7 @@ class Draft:
     def finish(self) -> ServedObject:
         load, coding = self.load_recorded, self.coding
         if self.changed and self.text is not None:
-            body = encode(self.text, coding, self.recorded_bytes, self.level)
+            body = encode(self.text, coding, self.recorded_level if self.level is None else self.level)
             if self.level is not None and len(body) >= len(self.text):
                 body, coding = self.text, ""  # a server would not send what compression made longer
             load = partial(_given, body)
@@ -212,7 +213,6 @@ def draft(url: Url, entry: Entry, treatment: Treatment, changes: Counter[str]) -
         added=added,
         coding=coding,
         level=level,
-        recorded_bytes=entry.body_bytes,
         load_recorded=partial(_recorded, treatment.archive, entry),
         think_ms=treatment.think_time.of(entry.wait_ms, round_trip_ms),
     )
@@ -226,6 +226,8 @@ def draft(url: Url, entry: Entry, treatment: Treatment, changes: Counter[str]) -
         made.text = made.text or text
         made.changed = True
         _note_coding(made, recorded_coding, treatment, changes)
+    elif text and made.text is not None:
+        made.recorded_level = level_of(text, coding, entry.body_bytes)
     if made.text is not None:
         treatment.memory.take(made.text)
     return made

@@ -99,7 +99,7 @@ def _compressions(found: Possible, page: Page, protocol: Protocol, loaded: Colle
             continue  # no browser takes it over plain http
         smaller = {}
         for resource in texts:
-            coded = encode(resource.body, CODINGS[coding.kind], 0, coding.level)
+            coded = encode(resource.body, CODINGS[coding.kind], coding.level)
             smaller[resource.url] = len(resource.wire_body) - min(len(coded), len(resource.body))
         spared = sum(smaller.values())
         if spared <= 0:

@@ -16,7 +16,7 @@ from harness.errors import ArchiveError
 from harness.input.shown import brief
 from sites.archive import MAX_REDIRECTS, fragment_warning
 from sites.charset import with_charset
-from sites.coding import KNOWN, coding_of
+from sites.coding import KNOWN, coding_of, level_of
 from sites.htcache import TEXT_TYPE, gzip_encoded, with_coding
 from sites.importers.byteranges import joined
 from sites.importers.recording import (
@@ -187,8 +187,8 @@ def _encoded_again(recording: Recording, capture: Capture, whole: Response, codi
         headers = tuple(h for h in whole.headers if h[0].lower() != "content-encoding")
         return replace(capture, response=replace(capture.response, headers=headers))
     recording.tally.add(f"bodies decoded by the recorder encoded with {coding} again")
-    recorded_bytes = len(whole.body) if capture.wire_bytes is None else capture.wire_bytes
-    return _stored(recording, capture, with_coding(whole, coding, recorded_bytes))
+    level = None if capture.wire_bytes is None else level_of(whole.body, coding, capture.wire_bytes)
+    return _stored(recording, capture, with_coding(whole, coding, level))
 
 
 def _stored(recording: Recording, capture: Capture, whole: Response) -> Capture:

@@ -10,7 +10,7 @@ from functools import cached_property
 from harness.model.protocol import Headers
 from sites.archive import Archive
 from sites.charset import Text, text_of
-from sites.coding import KNOWN, coding_of, decode, encode
+from sites.coding import KNOWN, coding_of, decode, encode, level_of
 from sites.htcache import url_key
 from sites.mediatype import HTML_TYPES, SCRIPT_TYPES
 from sites.optimise.markup import Tag, parse
@@ -20,7 +20,6 @@ from sites.urls import resolve, shared_length
 
 # Headers that describe a body which is no longer the one sent.
 BODY_HEADERS = frozenset({"content-length", "content-md5", "content-range", "digest", "etag", "repr-digest"})
-_ANY_SIZE = 2**62
 _PRELOADING = {"preload", "modulepreload"}
 _PRELOAD = re.compile(
     r"<([^<>]*)>\s*(?:;(?:[^<\",;]|\"[^\"]*\")*)*?;\s*rel\s*=\s*\"?[^<\",;]*\b(?:module)?preload\b",
@@ -36,7 +35,7 @@ class Resource(WithHeaders):
     """One response with its decoded body.
 
     `origin` is the recorded response that it is or was made from, `changed` tells which of the two, and `rewritten`
-    whether the body is another one. `coded_bytes` is the recorded size of the body as it travelled. `pixels` holds
+    whether the body is another one. That is coded at `level`, the recorded body's (None: the usual one). `pixels` holds
     an image to encode lossy forms from, when the body is itself an encoding with loss made here.
     """
 
@@ -45,7 +44,7 @@ class Resource(WithHeaders):
     headers: Headers
     body: bytes
     coding: str = ""
-    coded_bytes: int = 0
+    level: int | None = None
     origin: Response = field(repr=False, kw_only=True)
     changed: bool = False
     rewritten: bool = False
@@ -61,8 +60,7 @@ class Resource(WithHeaders):
             body = None
         if body is None:
             return cls(response.url, response.status, response.headers, response.body, "?", origin=response)
-        size = len(response.body)
-        return cls(response.url, response.status, response.headers, body, coding, size, origin=response)
+        return cls(response.url, response.status, response.headers, body, coding, origin=response)
 
     @property
     def mime(self) -> str:
@@ -100,6 +98,7 @@ class Resource(WithHeaders):
     def with_body(self, body: bytes, mime: str | None = None, *, pixels: bytes | None = None) -> Resource:
         """With another body, and another media type if one is given."""
         headers = tuple(header for header in self.headers if header[0].lower() not in BODY_HEADERS)
+        level = self.level if self.rewritten else level_of(self.body, self.coding, len(self.origin.body))
         changed = replace(
             self,
             body=body,
@@ -107,23 +106,16 @@ class Resource(WithHeaders):
             changed=True,
             rewritten=True,
             pixels=pixels,
-            coded_bytes=self._coded_bytes(),
+            level=level,
         )
         return changed.with_header("Content-Type", mime) if mime else changed
 
-    def _coded_bytes(self) -> int:
-        """What makes `encode` choose the brotli quality of the origin, whatever the body becomes."""
-        if self.coding != "br" or self.rewritten:
-            return self.coded_bytes
-        ahead = encode(self.body, "br", self.coded_bytes) != encode(self.body, "br", _ANY_SIZE)
-        return 0 if ahead else _ANY_SIZE
-
     @cached_property
     def wire_body(self) -> bytes:
-        """The body as it travels: as recorded, or coded anew the way it was."""
+        """The body as it travels: as recorded, or coded anew at the level it was."""
         if not self.rewritten:
             return self.origin.body
-        return encode(self.body, self.coding, self.coded_bytes)
+        return encode(self.body, self.coding, self.level)
 
     def to_response(self) -> Response:
         """What the derived archive stores."""

@@ -44,7 +44,7 @@ new Worker('/worker.js'); // caf\xe9 in no character set that is named"""
 
 def coded(coding: str, body: bytes) -> tuple[tuple[tuple[str, str], ...], bytes]:
     """Headers of a body in that coding, and the body; brotli of an unusual quality."""
-    squeezed = brotli.compress(body, quality=2) if coding == "br" else encode(body, coding, 0)
+    squeezed = brotli.compress(body, quality=2) if coding == "br" else encode(body, coding)
     return (("Content-Encoding", coding), ("Vary", "Accept-Encoding")), squeezed
 
 

@@ -38,7 +38,7 @@ SVG = (("Content-Type", "image/svg+xml"),)
 
 def recording() -> list[Response]:
     return [
-        Response(f"{SITE}/", 200, (*HTML, ("Content-Encoding", "gzip")), encode(TEXT, "gzip", 0)),
+        Response(f"{SITE}/", 200, (*HTML, ("Content-Encoding", "gzip")), encode(TEXT, "gzip")),
         Response(f"{SITE}/a.css", 200, STYLE, TEXT),
         Response(f"{SITE}/a.svg", 200, SVG, TEXT),
         Response(f"{SITE}/i.png", 200, (("Content-Type", "image/png"),), PICTURE),

@@ -21,6 +21,7 @@ from sites.rewrite import integrity_digests
 from sites.served import ServedObject
 from sites.warc import About
 from tests.facts import tells
+from tests.unit.sites.prose import prose
 
 HTML = (("Content-Type", "text/html"),)
 SCRIPT = (("Content-Type", "text/javascript"),)
@@ -428,7 +429,7 @@ def test_compression_is_a_setting(tmp_path: Path, setting: str, coding: str) -> 
     picture = (("Content-Type", "image/png"),)
     stored = archive(
         tmp_path,
-        page(encode(TEXT, "zstd", 0), headers=(*HTML, ("Content-Encoding", "zstd"))),
+        page(encode(TEXT, "zstd"), headers=(*HTML, ("Content-Encoding", "zstd"))),
         page(
             TEXT,
             "https://site.example/plain.css",
@@ -500,3 +501,22 @@ def test_documents_get_the_determinism_script_and_keep_their_character_set(tmp_p
     assert noted(made, "1 HTML bodies left without")
     assert noted(made, "1 character sets")
     assert gzip.decompress(served(materialise(stored, "https")).body) == html
+
+
+@pytest.mark.parametrize(
+    ("coding", "level"),
+    [("gzip", 1), ("gzip", 6), ("gzip", 9), ("br", 5), ("br", 11), ("zstd", 3), ("zstd", 19)],
+)
+def test_a_changed_document_is_coded_at_the_level_of_the_recorded_one(
+    tmp_path: Path, coding: str, level: int
+) -> None:
+    html = b"<!doctype html><p>" + prose(1000)
+    recorded = encode(html, coding, level)
+    stored = archive(tmp_path, page(recorded, headers=(*HTML, ("Content-Encoding", coding))))
+    assert served(materialise(stored, "https")).body == recorded
+    pinned = served(materialise(stored, "https", determinism=True)).body
+    text = decode(pinned, coding)
+    assert len(text) > len(html)
+    assert pinned == encode(text, coding, level)
+    by_setting = materialise(stored, "https", determinism=True, compression=Compression.parse("gzip-4"))
+    assert served(by_setting).body == encode(text, "gzip", 4)

@@ -19,12 +19,14 @@ import pytest
 from harness.errors import ArchiveError
 from sites import importers
 from sites.archive import Archive
+from sites.coding import encode
 from sites.importers import har as har_module
 from sites.importers import import_recording
 from sites.importers.recording import NEED_BODY
 from sites.response import RecordedLoad, RecordedRequest
 from tests.facts import tells
 from tests.unit.sites.importers.recordings import PAGE, entry, har, saved, wacz
+from tests.unit.sites.prose import prose
 
 STYLE = "i { color: red } " * 50
 
@@ -133,6 +135,21 @@ def test_bodies_are_encoded_again_as_their_headers_say(tmp_path: Path) -> None:
     style = list(archive.responses())[1]
     assert brotli.decompress(style.body) == STYLE.encode()
     assert tells(archive.notes, "decoded", "with br again: 1")
+
+
+def test_bodies_are_encoded_again_at_the_level_at_which_they_travelled(tmp_path: Path) -> None:
+    headers = [{"name": "Content-Type", "value": "text/css"}, {"name": "Content-Encoding", "value": "gzip"}]
+    told = [
+        len(encode(prose(), "gzip", 1)),
+        -1,
+        len(prose()),
+    ]  # the last is how long the body is without coding
+    sheets = [
+        entry(f"{PAGE}{number}.css", prose().decode(), "text/css", headers=headers, bodySize=size)
+        for number, size in enumerate(told)
+    ]
+    _, *styles = imported(tmp_path, har(entry(), *sheets)).responses()
+    assert [style.body for style in styles] == [encode(prose(), "gzip", level) for level in (1, 6, 6)]
 
 
 def test_text_is_compressed_when_the_log_tells_of_no_coding(tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ def test_headers_that_lie_about_the_coding_are_made_true(tmp_path: Path, coding:
 @pytest.mark.parametrize("told", [True, False])
 def test_a_coded_body_that_was_cut_short_stays_as_it_is(tmp_path: Path, coding: str, *, told: bool) -> None:
     text = "".join(f"function f{number}() {{ return {number**7} }}\n" for number in range(2000)).encode()
-    whole = encode(text, coding, 0)
+    whole = encode(text, coding)
     cut = whole[: len(whole) // 2]
     headers = (CSS, ("Content-Encoding", coding), *((("Content-Length", str(len(whole))),) if told else ()))
     warc = Warc().response(PAGE, b"<p>", HTML)

@@ -13,12 +13,14 @@ from harness.model.engine import Engine
 from harness.model.variant import FILTERS, parse_variant
 from sites.archive import Archive, list_archives, write_archive
 from sites.archiveindex import round_trips
+from sites.coding import decode, encode
 from sites.optimise.derive import REPORT, derive, variant_of
 from sites.optimise.page import Page, Size
 from sites.response import Response
 from sites.warc import About
 from tests.facts import tells
 from tests.unit.sites.optimise.pages import photo
+from tests.unit.sites.prose import prose
 
 HTML = b"""<!doctype html><head><link rel=stylesheet href="/a.css"><link rel=stylesheet href="/b.css">
 <script src="/c.js"></script></head><body>  <!-- x --> <img src=/d.jpg width=20 height=10> <iframe src=/f></iframe>"""
@@ -114,6 +116,28 @@ def test_a_body_that_no_filter_changes_travels_as_it_was_recorded(tmp_path: Path
     for path in ("a.css", "c.js", "d.jpg"):
         assert made[f"https://a.example/{path}"].body == recorded[f"https://a.example/{path}"]
         assert made[f"https://a.example/{path}"].header("Cache-Control") == "max-age=31536000"
+
+
+@pytest.mark.parametrize(
+    ("coding", "level"),
+    [
+        *(("gzip", 1), ("gzip", 6), ("gzip", 9), ("deflate", 1)),
+        *(("br", 5), ("br", 11), ("zstd", 3), ("zstd", 19)),
+    ],
+)
+def test_a_changed_body_is_coded_at_the_level_of_the_recorded_one(
+    tmp_path: Path, coding: str, level: int
+) -> None:
+    html = b"<!doctype html><p>" + prose() + b"  <!-- x --><p>"
+    headers = (("Content-Type", "text/html"), ("Content-Encoding", coding))
+    recorded = Response("https://a.example/", 200, headers, encode(html, coding, level))
+    archive = write_archive(tmp_path, "page", About("https://a.example/", "test", "x", ()), [recorded])
+    one = derive(archive, parse_variant("remove_comments")).archive
+    both = derive(archive, parse_variant("remove_comments,collapse_whitespace")).archive
+    after_one_another = derive(one, parse_variant("collapse_whitespace")).archive
+    bodies = [next(each.responses()).body for each in (archive, one, both, after_one_another)]
+    assert [body == encode(decode(body, coding), coding, level) for body in bodies] == [True] * 4
+    assert bodies[0] != bodies[1] != bodies[2] == bodies[3]
 
 
 def test_what_is_left_out_and_set_makes_another_archive_that_says_so(tmp_path: Path) -> None:
