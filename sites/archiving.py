@@ -86,7 +86,7 @@ def recorded_page(url: str, root: Path, tool: Tool, visit: Visit) -> Iterator[Re
     browsed = browse(start, device, replace(visit, work=visit.work / "browser"))
     secrets = browsed.visitor.secrets
     notes = [*fragment_warning(url), *([browsed.visitor.note] if browsed.visitor.note else [])]
-    with Recording(root) as recording:
+    with Recording(root, secrets) as recording:
         browsed.read(recording)
         if browsed.late:
             notes.append(f"The load was recorded without its end: {browsed.late}.")
@@ -100,7 +100,7 @@ def recorded_page(url: str, root: Path, tool: Tool, visit: Visit) -> Iterator[Re
         if mirrored:
             notes += complete(recording, mirrored)
         settled = settle(recording, start)
-        notes = [*uncompressed(settled.captures), *notes, *settled.notes]
+        notes = [*uncompressed(settled.captures), *notes, *broken_off(settled.captures), *settled.notes]
         kept: Iterable[Response] = responses(recording, settled)
         if secrets:
             notes = [hidden(note, secrets) for note in (*said_back(kept, secrets), *notes)]
@@ -146,6 +146,13 @@ def uncompressed(captures: Iterable[Capture]) -> list[str]:
         f"{WARNING}text came uncompressed: {len(plain)} responses, {size:,.0f} kB ({named}); "
         'loads measure it so, unless compression = "gzip" (of `load`: --compression gzip) is given'
     ]
+
+
+def broken_off(captures: Iterable[Capture]) -> list[str]:
+    """A note of bodies that the load did not fetch to their end, as a stream of events has none."""
+    cut = [capture.response.url for capture in captures if capture.cut]
+    what = "Bodies that the load broke off, kept as far as they came"
+    return [f"{what}: {len(cut)} ({_some(cut)})"] if cut else []
 
 
 def said_back(whole: Iterable[Response], secrets: tuple[str, ...]) -> list[str]:
@@ -194,14 +201,26 @@ def _some(urls: Iterable[str]) -> str:
 def complete(recording: Recording, mirrored: Iterable[Response]) -> list[str]:
     """Put what only HTTrack fetched behind what the load asked for; notes on what came from where.
 
-    Of what both have the browser's is taken: it has all headers, the server's address and its time.
+    Of what both have the browser's is taken: it has all headers, the server's address and its time. Not where the load
+    broke it off and HTTrack has it whole.
     """
     browsed = {url_key(capture.response.url) for capture in recording.captures}
+    cut = {
+        url_key(capture.response.url): capture.response.url for capture in recording.captures if capture.cut
+    }
+    for capture in recording.captures:
+        if capture.body.length and not capture.cut:
+            cut.pop(url_key(capture.response.url), None)
     by_httrack: list[str] = []
+    mended: list[str] = []
     for response in mirrored:
-        by_httrack.append(url_key(response.url))
-        if by_httrack[-1] not in browsed:
+        key = url_key(response.url)
+        by_httrack.append(key)
+        if key not in browsed:
             recording.take(response)
+        elif key in cut and response.status == 200 and response.body:
+            mended.append(cut.pop(key))
+            recording.take(replace(response, url=mended[-1]))
     both = browsed.intersection(by_httrack)
     unseen = [
         c.response.url
@@ -209,9 +228,10 @@ def complete(recording: Recording, mirrored: Iterable[Response]) -> list[str]:
         if url_key(c.response.url) in browsed and url_key(c.response.url) not in both
     ]
     some = f" ({' '.join(dict.fromkeys(unseen[:10]))})" if unseen else ""
+    broken = f"; from HTTrack, as the load broke them off: {len(mended)} ({_some(mended)})" if mended else ""
     return [
         f"URLs that the load asked for and HTTrack did not see: {len(browsed) - len(both)}{some}",
-        f"URLs that both fetched, taken from the load: {len(both)}",
+        f"URLs that both fetched, taken from the load: {len(both) - len(mended)}{broken}",
         f"URLs that HTTrack alone fetched: {len(set(by_httrack) - browsed)}. {HTTRACK_NOTES[0]} {HTTRACK_NOTES[1]}",
     ]
 

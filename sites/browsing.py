@@ -28,8 +28,8 @@ from harness.input.shown import clipped, one_line
 from harness.model.engine import Device, Engine
 from sites.httrack import Visit
 from sites.importers.har import read_har
-from sites.importers.recording import Recording
-from sites.response import RecordedLoad, RecordedRequest, is_load_time
+from sites.importers.recording import Capture, Recording
+from sites.response import RecordedLoad, RecordedRequest, header_of, is_load_time
 from sites.urls import canonical_url, parse_url
 from sites.visitor import NOBODY, Visitor, run_script
 
@@ -84,7 +84,7 @@ class Browsed:
 
     def read(self, into: Recording) -> None:
         """Put the responses of the load into a recording, in the order of the requests."""
-        travelled: defaultdict[tuple[str, str, int], list[bytes]] = defaultdict(list)
+        travelled: defaultdict[tuple[str, str, int], list[Request]] = defaultdict(list)
         flights = {made.local: made.connect_ms for made in self.log.connections}
         # In whole ms; the HAR has fractions, but nothing of QUIC's first flight and of connections made beforehand.
         of_first: dict[str, float | None] = {}
@@ -92,7 +92,7 @@ class Browsed:
             if request.status is None:
                 continue
             if request.body is not None:
-                travelled[request.method, _key(request.url), request.status].append(request.body)
+                travelled[request.method, _key(request.url), request.status].append(request)
             if request.exchange.connection in flights:
                 of_first.setdefault(_key(request.url), flights.pop(request.exchange.connection))
         with self.har.open("rb") as file:
@@ -101,18 +101,36 @@ class Browsed:
                 into,
                 travelled=lambda method, url, status: bool(travelled.get((method, _key(url), status))),
             )
-        for number, told in enumerate(into.captures):
-            response, capture = told.response, told
+        for number, capture in enumerate(into.captures):
+            response = capture.response
             if response.connect_ms is None and (flight_ms := of_first.pop(response.url, None)):
-                capture = replace(capture, response=replace(response, connect_ms=flight_ms))
-            bodies, part = travelled[capture.method, _key(response.url), response.status], response.byte_range
-            length = None if part is None else part.end - part.first  # the HAR may lack others of its URL
-            at = next((at for at, body in enumerate(bodies) if length in (None, len(body))), None)
-            if at is not None:
-                capture = replace(capture, body=into.keep(bodies.pop(at)), decoded=False, charset="")
-            elif capture.body.length:
-                into.tally.add("bodies as the browser's inspector shows them", response.url)
-            into.captures[number] = capture
+                into.captures[number] = replace(capture, response=replace(response, connect_ms=flight_ms))
+        # The inspector has no body of a request that was broken off: what it has a body of was whole.
+        for number, capture in sorted(enumerate(into.captures), key=lambda each: not each[1].body.length):
+            key = capture.method, _key(capture.response.url), capture.response.status
+            into.captures[number] = _as_carried(into, capture, travelled[key])
+
+
+def _as_carried(into: Recording, capture: Capture, carried: list[Request]) -> Capture:
+    """The capture with its body as it travelled, which is taken from `carried`: a whole one, if there is one."""
+    part = capture.response.byte_range
+    for request in sorted(carried, key=_is_cut):
+        body, cut = request.body or b"", part is None and _is_cut(request)
+        if part is not None and len(body) != part.end - part.first:
+            continue  # of another part, which the HAR may lack
+        if cut and capture.body.length:
+            continue
+        carried.remove(request)
+        return replace(capture, body=into.keep(body), decoded=False, charset="", cut=cut)
+    if capture.body.length:
+        into.tally.add("bodies as the browser's inspector shows them", capture.response.url)
+    return capture
+
+
+def _is_cut(request: Request) -> bool:
+    """Whether the end of its body did not come."""
+    told = header_of(request.exchange.answered_with, "Content-Length") or ""
+    return told != str(len(request.body or b"")) if told.isdecimal() else request.failure is not None
 
 
 def _waited(request: Request, offset_ms: float) -> RecordedRequest | None:

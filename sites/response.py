@@ -105,7 +105,12 @@ class Response(WithHeaders):
                 f"{self.url} was recorded with status {self.status}; leave it out, 200 to 599 can be archived"
             )
         if self.ip is not None:
-            object.__setattr__(self, "ip", _address(self.url, self.ip))
+            try:
+                object.__setattr__(self, "ip", ip_text(self.ip))
+            except ValueError as error:
+                raise ArchiveError(
+                    f"{self.ip[:60]!r}, where {self.url} came from, is no IP address; correct it"
+                ) from error
         for name, took_ms in (("wait_ms", self.wait_ms), ("connect_ms", self.connect_ms)):
             if took_ms is None:
                 continue
@@ -114,11 +119,13 @@ class Response(WithHeaders):
             object.__setattr__(self, name, float(took_ms))  # as it is read back; digests are of its text
 
 
-def _address(url: str, text: str) -> str:
-    try:
-        return str(ipaddress.ip_address(text))
-    except ValueError as error:
-        raise ArchiveError(f"{text[:60]!r}, where {url} came from, is no IP address; correct it") from error
+def ip_text(text: str) -> str:
+    """An IP address in its one spelling; ValueError when it is none.
+
+    The zone that an IPv6 address may end in (`%eth0`) is left out: it can be any text, also line breaks, and means
+    something only on the machine that recorded.
+    """
+    return str(ipaddress.ip_address(text.partition("%")[0]))
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,9 @@ class _Part:
 def joined(recording: Recording, captures: Sequence[Capture]) -> list[Capture]:
     """The captures with the parts of each URL made one; not where the whole was recorded, too."""
     whole = {
-        answer.response.url for answer in captures if answer.response.status == 200 and answer.body.length
+        answer.response.url
+        for answer in captures
+        if answer.response.status == 200 and answer.body.length and not answer.cut
     }
     parts: dict[str, list[_Part]] = {}
     for capture in in_time(captures):
@@ -80,7 +82,7 @@ def _made_one(recording: Recording, parts: Sequence[_Part]) -> Capture | None:
     recording.tally.add(IN_FAVOUR, url, len(parts) - len(covering))
     first = covering[0].capture
     body = _body(recording, covering) if len(covering) > 1 else first.body
-    return replace(first, response=_head(first.response, end, total), body=body, wire_bytes=None)
+    return replace(first, response=_head(first.response, end, total), body=body, wire_bytes=None, cut=False)
 
 
 def _from_the_beginning(parts: Iterable[_Part]) -> list[_Part]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import ipaddress
 import math
 import tempfile
 from collections import Counter, defaultdict
@@ -21,7 +20,8 @@ from harness.errors import ArchiveError, StorageFailed
 from harness.input.shown import brief
 from harness.model.protocol import Headers
 from sites.archive import TOTAL_LIMIT_BYTES
-from sites.response import BODY_LIMIT_BYTES, RecordedLoad, Response
+from sites.response import BODY_LIMIT_BYTES, RecordedLoad, Response, ip_text
+from sites.visitor import hidden
 from sites.warc import COOKIE_HEADERS, UNDATED, clean, is_header_name
 
 RESPONSE_LIMIT = 200_000
@@ -56,6 +56,7 @@ class Capture:
     `wire_bytes` how long it was then, where the recording tells. `charset` is what the Content-Type must name, as the
     body is in another character set than recorded ("": it need not). `destination` is what the browser asked for it
     for, as Sec-Fetch-Dest has it; "" where that is not known. `cached`: the browser's cache gave it, not a server.
+    `cut`: the end of the body is missing.
     """
 
     response: Response
@@ -66,6 +67,7 @@ class Capture:
     charset: str = ""
     destination: str = ""
     cached: bool = False
+    cut: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,16 +88,20 @@ class Head:
 
 
 class Tally:
-    """What was done or left out, how often, with the first few examples."""
+    """What was done or left out, how often, with the first few examples.
 
-    def __init__(self) -> None:
+    Examples are shown without `secrets`. They are hidden before an example is clipped: part of a secret is not found.
+    """
+
+    def __init__(self, secrets: tuple[str, ...] = ()) -> None:
+        self._secrets = secrets
         self._counts: Counter[str] = Counter()
         self._examples: defaultdict[str, dict[str, None]] = defaultdict(dict)
 
     def add(self, what: str, example: str = "", count: int = 1) -> None:
         self._counts[what] += count
         if example and len(self._examples[what]) < EXAMPLES:
-            self._examples[what][brief(example, EXAMPLE_CHARACTERS)] = None
+            self._examples[what][brief(hidden(example, self._secrets), EXAMPLE_CHARACTERS)] = None
 
     def count(self, what: str) -> int:
         """How often that was done or left out."""
@@ -115,12 +121,13 @@ class Recording:
 
     `pages` are URLs that the recording itself names as its pages, the main one first; `source` says what made it,
     `remarks` are the importer's own notes. `loads` are those of pages whose times it tells, by the URL.
-    `asked_for_coding`: some request offered to take gzip, so that a body without it travelled without.
+    `asked_for_coding`: some request offered to take gzip, so that a body without it travelled without. The tally shows
+    no `secrets`.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, secrets: tuple[str, ...] = ()) -> None:
         self.captures: list[Capture] = []
-        self.tally = Tally()
+        self.tally = Tally(secrets)
         self.pages: list[str] = []
         self.loads: dict[str, RecordedLoad] = {}
         self.remarks: list[str] = []
@@ -200,6 +207,7 @@ class Recording:
         decoded: bool = False,
         wire_bytes: int | None = None,
         charset: str = "",
+        cut: bool = False,
     ) -> None:
         """Take a response in, or count why not."""
         url, status = head.url, head.status
@@ -244,6 +252,7 @@ class Recording:
                 charset,
                 head.destination,
                 head.cached,
+                cut,
             )
         )
 
@@ -275,7 +284,7 @@ def parse_date(text: object) -> datetime | None:
 def parse_ip(text: object) -> str | None:
     """An IP address; None when it is none."""
     try:
-        return str(ipaddress.ip_address(str(text).strip("[] ")))
+        return ip_text(str(text).strip("[] "))
     except ValueError:
         return None
 

@@ -132,11 +132,11 @@ def _one_of_each(recording: Recording, captures: list[Capture]) -> list[Capture]
 
 def _rank(capture: Capture) -> tuple[bool, ...]:
     """What goes before what: success, then a redirect, then an error; with a body, then without; whole, then a part;
-    from a server, then from the browser's cache. Of those alike, the first in time.
+    to its end, then cut; from a server, then from the browser's cache. Of those alike, the first in time.
     """
     status, empty = capture.response.status, not capture.body.length
     redirect = 300 <= status < 400
-    return (status >= 300, not redirect, empty and not redirect, status != 200, capture.cached)
+    return (status >= 300, not redirect, empty and not redirect, status != 200, capture.cut, capture.cached)
 
 
 def _as_travelled(recording: Recording, captures: list[Capture]) -> Iterator[Capture]:

@@ -47,6 +47,7 @@ from sites.warc import CONNECT_HEADER, IP_HEADER, WAIT_HEADER, About
 # What archiveweb.page and browsertrix name the coding that they removed.
 REMOVED_CODING = "x-orig-content-encoding"
 BODY_HEADERS = frozenset({"content-encoding", REMOVED_CODING, "content-length"})  # they go with the body
+CUT_SHORT = "bodies that the recorder itself cut short"
 MOST_NOTES, NOTE_CHARACTERS = 100, 2000  # of one of our own recordings
 MOST_RECORDS = 2 * RESPONSE_LIMIT  # of answers, with revisits that may come to nothing
 _PAGE_URN = "urn:pageinfo:"  # browsertrix: one resource record for each page of the recording
@@ -69,7 +70,7 @@ class _Seen:
     refers_to: tuple[str, str, str] = ("", "", "")  # record id, URL, date
     decoded: bool = False
     wire_bytes: int | None = None
-    truncated: bool = False  # the recorder itself cut the body short
+    cut: bool = False  # the end of the body is missing
     lost: bool = False  # the recording lacks the body that there was
 
 
@@ -156,6 +157,7 @@ class WarcReader:
             original.body,
             decoded=original.decoded,
             wire_bytes=original.wire_bytes,
+            cut=original.cut,
         )
 
     def _answer(self, record: Any, kind: str) -> None:
@@ -183,7 +185,7 @@ class WarcReader:
             self._into.tally.add("interim responses (1xx) left out", url if interim else "", interim)
         truncated = bool(headers.get_header("WARC-Truncated"))
         if truncated:
-            self._into.tally.add("bodies that the recorder itself cut short", url)
+            self._into.tally.add(CUT_SHORT, url)
         rest = payload.read()
         seen = _Seen(
             url=url,
@@ -204,7 +206,7 @@ class WarcReader:
                 (headers.get_header("WARC-Refers-To-Target-URI") or "").strip("<>"),
                 headers.get_header("WARC-Refers-To-Date") or "",
             ),
-            truncated=truncated,
+            cut=truncated,
         )
         if kind == "revisit":
             self._seen.append(seen)
@@ -215,14 +217,19 @@ class WarcReader:
 
     def _with_body(self, seen: _Seen, head: StatusAndHeaders, rest: bytes) -> _Seen:
         """The response with its body as it travelled but for transfer coding, and headers that do not lie."""
+        cut = seen.cut
         if "chunked" in (head.get_header("Transfer-Encoding") or "").lower():
-            body = without_chunks(rest)
-            if body is None:
+            joined = without_chunks(rest)
+            if joined is None:
                 self._into.tally.add("bodies not chunked although their headers say so", seen.url)
-            rest = rest if body is None else body
+            else:
+                rest, unfinished = joined
+                if unfinished and not cut:
+                    self._into.tally.add(CUT_SHORT, seen.url)
+                cut = cut or unfinished
         length = head.get_header("Content-Length") or ""
         told = int(length) if length.isascii() and length.isdigit() and len(length) < 16 else None
-        cut = seen.truncated or (told is not None and told > len(rest))
+        short = told is not None and told > len(rest)
         removed = head.get_header(REMOVED_CODING)
         named = coding_of(head.get_header("Content-Encoding"))
         if removed and not named:
@@ -231,14 +238,15 @@ class WarcReader:
             head.headers.append(("Content-Encoding", removed))
             decoded = bool(rest)
         else:
-            decoded = bool(rest and named in KNOWN and named and not is_coded(rest, named, cut=cut))
+            decoded = bool(rest and named in KNOWN and named and not is_coded(rest, named, cut=cut or short))
             if decoded:
                 self._into.tally.add("bodies not encoded although their headers say so", seen.url)
-        if told is not None and told > len(rest) > 0 and not decoded:
+        if short and rest and not decoded:
             self._into.tally.add("bodies shorter than their Content-Length", seen.url)
         wire = told if decoded and told is not None and 0 < told < len(rest) else None
-        lost = not rest and (seen.truncated or (bool(told) and not named and not removed))
-        return replace(seen, body=self._into.keep(rest), decoded=decoded, wire_bytes=wire, lost=lost)
+        lost = not rest and (cut or (bool(told) and not named and not removed))
+        cut = cut or (short and not decoded)
+        return replace(seen, body=self._into.keep(rest), decoded=decoded, wire_bytes=wire, cut=cut, lost=lost)
 
     def _request(self, record: Any) -> None:
         self._into.tally.add("request records not taken")

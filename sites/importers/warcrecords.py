@@ -143,19 +143,22 @@ def status(head: StatusAndHeaders) -> int:
     return int(word) if re.fullmatch(r"[0-9]{1,4}", word) else 0
 
 
-def without_chunks(data: bytes) -> bytes | None:
-    """The body without its transfer coding; None when it has none. What is left of one cut short is kept."""
+def without_chunks(data: bytes) -> tuple[bytes, bool] | None:
+    """The body without its transfer coding, and whether its end is missing; None when it has no such coding."""
     if not _CHUNKED.match(data):
         return None
     stream = _Connection(b"HTTP/1.1 200\r\nTransfer-Encoding: chunked\r\n\r\n" + data)
     response = http.client.HTTPResponse(stream)  # type: ignore[arg-type]
+    body = BytesIO()
     try:
         response.begin()
-        return response.read()
-    except http.client.IncompleteRead as error:
-        return error.partial
+        while piece := response.read1():  # `read` loses what came of the last chunk
+            body.write(piece)
+    except http.client.IncompleteRead:
+        return body.getvalue(), True
     except (http.client.HTTPException, ValueError):
         return None
+    return body.getvalue(), False
 
 
 class _Connection:

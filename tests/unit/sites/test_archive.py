@@ -146,6 +146,13 @@ def test_headers_that_would_break_the_file_are_made_harmless(tmp_path: Path) -> 
     )
 
 
+def test_an_address_that_would_break_the_file_is_stored_without_its_zone(tmp_path: Path) -> None:
+    zone = "x\r\nX-Forged: 1\r\n\r\nWARC/1.1"
+    made = write(tmp_path, [Response("https://site.example/", 200, (), b"", ip=f"fe80::0001%{zone}")])
+    assert [response.ip for response in made.responses()] == ["fe80::1"]
+    assert b"Forged" not in gzip.decompress((made.folder / "archive.warc.gz").read_bytes())
+
+
 @pytest.mark.thorough
 @given(
     st.lists(

@@ -6,6 +6,7 @@ import gzip
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -13,7 +14,7 @@ from harness.engines.browserlog import BrowserLog, Connection, Exchange, Failure
 from harness.engines.chromium.policy import device_commands, device_flags
 from harness.errors import ArchiveError
 from harness.model.engine import DESKTOP, MOBILE
-from sites.archiving import complete, device_of, not_found, said_back, uncompressed
+from sites.archiving import broken_off, complete, device_of, not_found, said_back, uncompressed
 from sites.browsing import Browsed
 from sites.importers.recording import NEED_BODY, Head, Recording
 from sites.importers.settle import settle
@@ -21,7 +22,7 @@ from sites.response import RecordedLoad, RecordedRequest, Response
 from tests.facts import tells
 from tests.unit.sites.importers.recordings import entry, har, saved
 
-A, B, C = (f"https://a.example/{name}" for name in ("%c3%a9", "b", "c"))
+A, B, C, D = (f"https://a.example/{name}" for name in ("%c3%a9", "b", "c", "d"))
 
 
 def test_the_load_comes_first_and_the_mirror_fills_in(tmp_path: Path) -> None:
@@ -35,6 +36,96 @@ def test_the_load_comes_first_and_the_mirror_fills_in(tmp_path: Path) -> None:
     assert tells(notes[:1], "HTTrack did not see", f": 1 ({B})")
     assert tells(notes[1:2], "both", "from the load: 1")
     assert tells(notes[2:3], "HTTrack alone", ": 1.")
+
+
+def asked(url: str, body: bytes, failure: Failure | None = None, **more: Any) -> Request:
+    """A request whose body travelled, as far as it came."""
+    return Request(url, "GET", True, False, 0.0, "h2", 200, failure, len(body), body=body, **more)
+
+
+def without_body(url: str, **changes: Any) -> dict[str, Any]:
+    """What Playwright writes of a request that was broken off, or whose body the inspector lost."""
+    return entry(url, None, "image/png", **changes)
+
+
+def at(second: int) -> dict[str, str]:
+    return {"startedDateTime": f"2024-05-06T07:08:0{second}Z"}
+
+
+PART, WHOLE = asked(C, b"wh", Failure.ABORTED), asked(C, b"whole")
+SHOWN = entry(C, b"whole", "image/png", **at(2))
+
+
+@pytest.mark.parametrize(
+    ("entries", "requests"),
+    [
+        # A page that goes on to another one, which asks for it again.
+        ((without_body(C, **at(1)), SHOWN), (PART, WHOLE)),
+        # The inspector lost the whole one.
+        ((without_body(C, **at(1)), without_body(C, **at(2))), (PART, WHOLE)),
+        # The HAR has but one of them.
+        ((without_body(C),), (PART, WHOLE)),
+        # The log has the broken one alone.
+        ((SHOWN,), (PART,)),
+        ((SHOWN, without_body(C, **at(3))), (PART,)),
+    ],
+)
+def test_a_whole_body_goes_before_one_that_was_broken_off(
+    tmp_path: Path, entries: tuple[dict[str, Any], ...], requests: tuple[Request, ...]
+) -> None:
+    with Recording(tmp_path) as recording:
+        Browsed("", saved(tmp_path, har(entry(B), *entries)), BrowserLog(requests, ())).read(recording)
+        settled = settle(recording, B)
+        bodies = [recording.body(each.body) for each in settled.captures if each.response.url == C]
+    assert bodies == [b"whole"]
+    assert broken_off(settled.captures) == []
+    assert tells(settled.notes, "inspector", f"({B} {C})") == (WHOLE not in requests)
+
+
+def test_a_body_that_was_broken_off_is_kept_as_far_as_it_came_and_told(tmp_path: Path) -> None:
+    """A body as long as its header says is whole, and one that is shorter is not, whatever the log says."""
+    sized = Exchange(answered_with=(("content-length", "5"),))
+    others = asked(C, b"whole", Failure.ABORTED, exchange=sized), asked(D, b"who", exchange=sized)
+    log = BrowserLog((asked(A, b"wh", Failure.TRANSPORT), *others), ())
+    with Recording(tmp_path) as recording:
+        told = saved(tmp_path, har(entry(B), *map(without_body, (A, C, D))))
+        Browsed("", told, log).read(recording)
+        captures = settle(recording, B).captures
+        assert [recording.body(each.body) for each in captures[1:]] == [b"wh", b"whole", b"who"]
+    assert tells(broken_off(captures), "broke off", "as far as they came", f": 2 ({A} {D})")
+
+
+def test_the_mirror_has_whole_what_the_load_broke_off(tmp_path: Path) -> None:
+    with Recording(tmp_path) as recording:
+        for url in (A, B, C):
+            recording.add(Head(url, 200), recording.keep(b"lo"), cut=True)
+        recording.add(Head(C, 200), recording.keep(b"load"))
+        mirrored = [Response("https://a.example/%C3%A9", 200, (), b"mirror"), Response(B, 404, (), b"gone")]
+        notes = complete(recording, [*mirrored, Response(C, 200, (), b"mirror")])
+        captures = settle(recording, B).captures
+        bodies = {each.response.url: recording.body(each.body) for each in captures}
+    assert bodies == {A: b"mirror", B: b"lo", C: b"load"}
+    assert tells(notes[1:2], "both", "from the load: 2", f"from HTTrack, as the load broke them off: 1 ({A})")
+    assert tells(broken_off(captures), f": 1 ({B})")
+
+
+def test_notes_hold_no_part_of_a_secret(tmp_path: Path) -> None:
+    """An example of the tally is clipped, and what is left of a secret then looks like none."""
+    secret = f"eyJ{'a b/c' * 120}"
+    spelled = (secret.replace(" ", "%20"), quote(secret, safe=""))
+    with Recording(tmp_path, (secret.replace(" ", "%20"), secret)) as recording:
+        recording.add(Head(B, 200), recording.keep(b"<p>"))
+        for each in spelled:
+            recording.add(Head(f"{C}?token={each}", 200, method="POST"), recording.keep(b"1"))
+            for body in (b"1", b"2", b"2"):
+                recording.add(Head(f"{A}?token={each}", 200), recording.keep(body))
+            recording.add(Head(f"{A}?token={each}", 304), recording.keep(b""))
+            recording.add(Head(f"{A}?token={each}", 999), recording.keep(b""))
+        notes = settle(recording, B).notes
+    assert tells(notes, "POST kept", f"({C}?token=(hidden))")
+    for what in ("in favour", "repeat an earlier one", "304", "status is not 200"):
+        assert tells(notes, what, f"{A}?token=(hidden)"), what
+    assert not any("eyJ" in note for note in notes)
 
 
 def test_a_body_as_it_travelled_keeps_its_header(tmp_path: Path) -> None:

@@ -116,3 +116,15 @@ def test_the_whole_goes_before_its_parts(tmp_path: Path) -> None:
     whole = film(archive)
     assert whole is not None
     assert (whole.status, whole.body) == (200, BODY)
+
+
+def test_parts_that_make_a_whole_go_before_one_that_was_cut(tmp_path: Path) -> None:
+    warc = Warc().response(PAGE, b"<p>", HTML).response(FILM, BODY[:50], VIDEO, WARC_Truncated="time")
+    for first, end, came in ((0, 150, 120), (120, 200, 200)):  # of the first part, too, the end is missing
+        told = ("Content-Range", f"bytes {first}-{end - 1}/{len(BODY)}")
+        named = {} if came == end else {"WARC_Truncated": "time"}
+        warc.response(FILM, BODY[first:came], VIDEO, told, status="206 Partial Content", **named)
+    archive = import_recording(saved(tmp_path, warc.data), tmp_path / "archives", "site")
+    whole = film(archive)
+    assert whole is not None
+    assert (whole.status, whole.body) == (200, BODY)

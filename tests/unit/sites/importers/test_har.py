@@ -52,6 +52,13 @@ def test_what_was_not_observed_stays_unknown(tmp_path: Path) -> None:
     assert (page.ip, page.wait_ms, page.date) == (None, None, None)
 
 
+def test_the_zone_of_an_address_writes_no_lines_of_its_own(tmp_path: Path) -> None:
+    hostile = entry(serverIPAddress="[fe80::1%x\r\nX-Forged: 1\r\n\r\nWARC/1.1]")
+    archive = imported(tmp_path, har(hostile))
+    assert [each.ip for each in archive.entries] == ["fe80::1"]
+    assert b"Forged" not in gzip.decompress((archive.folder / "archive.warc.gz").read_bytes())
+
+
 @pytest.mark.parametrize(
     ("url", "maker", "timings", "connect_ms"),
     [

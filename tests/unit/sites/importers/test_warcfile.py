@@ -123,6 +123,47 @@ def test_transfer_coding_goes_and_content_coding_stays(tmp_path: Path) -> None:
     assert tells(archive.notes, "not chunked", f": 1 ({PAGE}plain)")
 
 
+@pytest.mark.parametrize(
+    ("came", "kept", "cut"),
+    [
+        (b"5\r\nhello\r\n5\r\nworld\r\n0\r\n\r\n", b"helloworld", False),
+        (b"5\r\nhello\r\n5\r\nworld\r\n0\r\n", b"helloworld", False),  # all but the end of the trailers
+        (b"5\r\nhello\r\n5\r\nworld\r\n", b"helloworld", True),
+        (b"5\r\nhello\r\n5\r\nworld\r", b"helloworld", True),
+        (b"5\r\nhello\r\n5\r\nwor", b"hellowor", True),
+        (b"ff\r\nhello", b"hello", True),
+        (b"5\r\nhello\r\nno number\r\n", b"hello", True),
+        (b"5\r\n", None, True),
+    ],
+)
+def test_of_chunks_that_end_early_all_that_came_is_kept(
+    tmp_path: Path, came: bytes, kept: bytes | None, *, cut: bool
+) -> None:
+    png = ("Content-Type", "image/png")
+    warc = Warc().response(PAGE, b"<p>", HTML)
+    warc.response(f"{PAGE}a", came, png, ("Transfer-Encoding", "chunked"))
+    archive = imported(tmp_path, warc)
+    assert [response.body for response in archive.responses()][1:] == ([] if kept is None else [kept])
+    assert tells(archive.notes, "recorder itself cut short", f": 1 ({PAGE}a)") == cut
+    assert tells(archive.notes, "bodies are not in the recording", f": 1 ({PAGE}a)") == (kept is None)
+
+
+def test_a_body_of_which_the_end_is_missing_gives_way_to_a_whole_one(tmp_path: Path) -> None:
+    png = ("Content-Type", "image/png")
+    warc = Warc().response(PAGE, b"<p>", HTML)
+    for name, body, told, named in (
+        ("truncated", b"who", (), {"WARC_Truncated": "length"}),
+        ("short", b"who", (("Content-Length", "5"),), {}),
+        ("chunked", b"5\r\nwho", (("Transfer-Encoding", "chunked"),), {}),
+    ):
+        warc.response(f"{PAGE}{name}", body, png, *told, **named)
+        warc.response(f"{PAGE}{name}", b"whole", png, WARC_Date="2025-01-01T00:00:00Z")
+        warc.response(f"{PAGE}{name}-alone", body, png, *told, **named)
+    bodies = {response.url: response.body for response in imported(tmp_path, warc).responses()}
+    for name in ("truncated", "short", "chunked"):
+        assert (bodies[f"{PAGE}{name}"], bodies[f"{PAGE}{name}-alone"]) == (b"whole", b"who")
+
+
 @pytest.mark.parametrize("coding", ["gzip", "br", "deflate", "zstd"])
 def test_headers_that_lie_about_the_coding_are_made_true(tmp_path: Path, coding: str) -> None:
     warc = (
