@@ -160,7 +160,7 @@ class BrowserLogMetrics:
         "Handshake",
         Unit.MS,
         Source.BROWSER_LOG,
-        "the shortest TCP handshake; of QUIC, first packet out to first packet back",
+        "the shortest TCP handshake; of QUIC, first packet out to first back; engines tell it unlike each other",
     )
     tls: Mapping[str, int] = metric(
         "TLS",
