@@ -26,6 +26,12 @@ _PARAMETER = re.compile(r"charset\s*=\s*[\"']?\s*([\w.:+-]+)", re.ASCII | re.IGN
 _META = re.compile(r"<meta[\s/](?:[^>\"']|\"[^\"]*\"|'[^']*')*+", re.ASCII | re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"([^\s/>\"'=]+)\s*+(?:=\s*(\"[^\"]*\"?|'[^']*'?|[^\s>]+))?")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+# A piece of what Chromium and WebKit take for a head, and search for a late <meta>: any other tag ends it.
+_HEAD_PIECE = re.compile(
+    r"[^<]+|<!--.*?-->|<[!?](?!--)[^>]*>|<(script|style|title|noscript)(?=[\s/>]).*?</\1(?=[\s/>])[^>]*>"
+    r"|<(?:html|head|/?(?:base|link|meta|object))(?=[\s/>])(?:[^>\"']|\"[^\"]*\"|'[^']*')*+>",
+    re.ASCII | re.DOTALL | re.IGNORECASE,
+)
 _CSS_CHARSET = re.compile(r'@charset "([^"]{1,60})";')
 _XML_ENCODING = re.compile(r"<\?xml\s[^>]{0,200}?encoding\s*=\s*[\"']([\w.:+-]{1,60})[\"']")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -61,17 +67,18 @@ def charset_within(document: str, characters: int = PRESCAN_BYTES) -> re.Match[s
     The document is decoded as latin-1, so that an index into it is one into its bytes.
     """
     start = _COMMENT.sub(lambda found: " " * len(found[0]), document[:characters])
-    for meta in _META.finditer(start):
-        attributes: dict[str, re.Match[str]] = {}
-        for attribute in _ATTRIBUTE.finditer(start, meta.start() + len("<meta"), meta.end()):
-            attributes.setdefault(attribute[1].lower(), attribute)
-        pragma = attributes.get("http-equiv")
-        is_type = pragma is not None and (pragma[2] or "").strip("\"' ").lower() == "content-type"
-        telling = attributes.get("charset") or (attributes.get("content") if is_type else None)
-        named = _PARAMETER.search(start, telling.start(), telling.end()) if telling else None
-        if named:
-            return named
-    return None
+    return next(filter(None, (_label(meta) for meta in _META.finditer(start))), None)
+
+
+def _label(meta: re.Match[str]) -> re.Match[str] | None:
+    """The character set that a `<meta>` element tells, as group 1."""
+    attributes: dict[str, re.Match[str]] = {}
+    for attribute in _ATTRIBUTE.finditer(meta.string, meta.start() + len("<meta"), meta.end()):
+        attributes.setdefault(attribute[1].lower(), attribute)
+    pragma = attributes.get("http-equiv")
+    is_type = pragma is not None and (pragma[2] or "").strip("\"' ").lower() == "content-type"
+    telling = attributes.get("charset") or (attributes.get("content") if is_type else None)
+    return _PARAMETER.search(meta.string, telling.start(), telling.end()) if telling else None
 
 
 @dataclass(frozen=True)
@@ -97,7 +104,8 @@ class Text:
 
 def text_of(body: bytes, content_type: str | None, kind: str, fallback: str = "") -> Text | None:
     """A body of `kind` html, css or javascript in the encoding a browser would use, None when it is not cleanly in
-    that: encoding must give the same bytes back.
+    that: encoding must give the same bytes back. None also of a document that names none and is not ASCII: browsers
+    guess there.
 
     `fallback` is the encoding of the document that refers to it.
     """
@@ -110,7 +118,7 @@ def text_of(body: bytes, content_type: str | None, kind: str, fallback: str = ""
     inside = _within(body, kind) or standard_name(fallback)
     if inside:
         return _decoded(body, inside, b"", declared=False)
-    return _decoded(body, UTF_8, b"", declared=False) if body.isascii() or kind != "html" else _guess(body)
+    return None if kind == "html" and not body.isascii() else _decoded(body, UTF_8, b"", declared=False)
 
 
 def is_whole(text: str) -> bool:
@@ -118,22 +126,34 @@ def is_whole(text: str) -> bool:
     return _STRAY.search(text) is None
 
 
-def still_declared(text: Text, body: bytes) -> bool:
-    """Whether a browser finds the same encoding in a changed document."""
-    return text.declared or _within(body, "html") == text.encoding or body.isascii()
-
-
-def _guess(body: bytes) -> Text | None:
-    """A document that names no encoding: UTF-8 if it is valid, as browsers detect it, else windows-1252."""
-    try:
-        body.decode(UTF_8)
-    except UnicodeError:
-        return _decoded(body, "windows-1252", b"", declared=False)
-    return _decoded(body, UTF_8, b"", declared=False)
+def still_declared(text: Text, before: bytes, after: bytes) -> bool:
+    """Whether browsers find the encoding of a document also in its changed body, and early if they did before."""
+    if text.declared or after.isascii() or _prescanned(after, "html") == text.encoding:
+        return True
+    return _prescanned(before, "html") != text.encoding and _within(after, "html") == text.encoding
 
 
 def _within(body: bytes, kind: str) -> str | None:
+    """What a body says of its own encoding, a document also late in its head."""
+    name = _prescanned(body, kind)
+    return name or (_in_head(body[:HEAD_CHARACTERS].decode("latin-1")) if kind == "html" else None)
+
+
+def _prescanned(body: bytes, kind: str) -> str | None:
+    """What its first bytes say of its encoding."""
     return _inside(body[:PRESCAN_BYTES].decode("latin-1"), f"text/{kind}")
+
+
+def _in_head(document: str) -> str | None:
+    """What a `<meta>` says that no element of a body stands before."""
+    at = 0
+    while piece := _HEAD_PIECE.match(document, at):
+        at = piece.end()
+        label = _label(piece) if _META.match(piece[0]) else None
+        name = meta_name(label[1]) if label else None
+        if name:
+            return name
+    return None
 
 
 def _errors(encoding: str) -> str:

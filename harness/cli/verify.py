@@ -241,17 +241,13 @@ def verify_variants(
 
 
 def _kept(archive: Archive, variant: Variant, finding: Finding, where: Where) -> Iterator[str]:
-    """Keep what was found of a variant, in the place of what was found of it before; and what to do about it."""
+    """Keep what was found of a variant, in the place of what was found of it with the same limits; and what to do."""
     from harness.cli.archived import mended
     from harness.study.variantfile import without_text
-    from sites.optimise.findings import FILE, broken_by, record
+    from sites.optimise.findings import FILE, record, superseded
 
     devices = {"", *(device.name for device in where.devices)}
-    before = [
-        breakage
-        for breakage in broken_by(archive, variant, where.engine)
-        if breakage.variant == variant.name and breakage.device in devices
-    ]
+    before = superseded(archive, variant, where.engine, devices)
     again = {breakage.filter for breakage in finding.broken_by}
     for breakage in before:
         if breakage.filter not in again:

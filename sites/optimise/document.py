@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from sites.charset import Text, standard_name, still_declared
+from sites.charset import UNREADABLE, Text, is_whole, standard_name, still_declared
 from sites.mediatype import words
 from sites.optimise import stylesheet
-from sites.optimise.lookups import ElementChange, Replacement, replaced, unnoticed
+from sites.optimise.lookups import ElementChange, Replacement, may_be_script, replaced, unnoticed
 from sites.optimise.markup import Chars, Comment, MarkupToken, Tag, parse, source_of
-from sites.optimise.page import Note, Page, Resource, base_url, document_text
+from sites.optimise.page import LeftAlone, Note, Page, Resource, base_url, document_text
 from sites.urls import resolve
 
 Notes = tuple[Note, ...]
@@ -77,7 +77,8 @@ class Document:
     def images_shown(self) -> Counter[str | None]:
         """How often each URL is the source of an image or a graphical button."""
         return Counter(
-            resolve(self.base, element.tag.get("src") or "") for element in self.named("img", "input")
+            self.page.url_of(self.base, element.tag.get("src") or "")
+            for element in self.named("img", "input")
         )
 
     @cached_property
@@ -106,6 +107,13 @@ class Document:
     def text_of(self, resource: Resource, kind: str, tag: Tag) -> Text | None:
         """A style sheet (css) or script (javascript) as text, as this element of the document refers to it."""
         return resource.text(kind, standard_name(tag.get("charset")) or self.text.encoding)
+
+    def whole_text_of(self, resource: Resource, kind: str, tag: Tag) -> Text:
+        """That, to stand elsewhere. LeftAlone where it cannot be told, or has bytes that are no characters."""
+        text = self.text_of(resource, kind, tag)
+        if text is None or not is_whole(text.text):
+            raise LeftAlone(UNREADABLE)
+        return text
 
 
 @dataclass(frozen=True)
@@ -181,7 +189,7 @@ def open_document(page: Page, url: str) -> Document | None:
 def _document_with(resource: Resource, text: Text, body: bytes) -> Resource:
     """The encoding goes into the header when a browser would no longer find it in the first bytes."""
     changed = resource.with_body(body)
-    if still_declared(text, body):
+    if still_declared(text, resource.body, body):
         return changed
     return changed.with_header("Content-Type", f"{resource.mime}; charset={text.encoding}")
 
@@ -279,9 +287,10 @@ def only_idle(tokens: Iterable[MarkupToken]) -> bool:
 
 def script_texts(page: Page) -> Sequence[str]:
     """Everything of the page in which a script may stand, byte for byte as latin-1."""
-    bodies = [resource.body for resource in page.resources.values() if resource.is_script]
     return [
-        body.decode("latin-1") for body in (*bodies, *(page.resources[url].body for url in page.documents))
+        resource.body.decode("latin-1")
+        for url, resource in page.resources.items()
+        if may_be_script(resource) or url in page.documents
     ]
 
 

@@ -82,6 +82,18 @@ def broken_by(archive: Archive, variant: Variant, engine: Engine) -> tuple[Break
     return tuple(breakage for breakage in breakages(archive) if breakage.concerns(archive, variant, engine))
 
 
+def superseded(
+    archive: Archive, variant: Variant, engine: Engine, devices: Collection[str]
+) -> tuple[Breakage, ...]:
+    """What was found of this variant with these very limits on one of these devices: a new verification replaces it."""
+    return tuple(
+        breakage
+        for breakage in broken_by(archive, variant, engine)
+        if (breakage.variant, breakage.settings) == (variant.name, variant.settings)
+        and breakage.device in devices
+    )
+
+
 def record(archive: Archive, found: Iterable[Breakage], outdated: Collection[Breakage] = ()) -> None:
     """Add to what was found, in the place of what is no longer so and of what is of another recording.
 
@@ -98,14 +110,16 @@ def _record(archive: Archive, found: Iterable[Breakage], outdated: Collection[Br
         if breakage not in outdated and breakage.archive_digest == archive.digest
     ]
     new = list(found)
-    same = {(breakage.filter, breakage.engine, breakage.variant) for breakage in new}
-    kept = [
-        *(breakage for breakage in known if (breakage.filter, breakage.engine, breakage.variant) not in same),
-        *new,
-    ]
+    same = {_subject(breakage) for breakage in new}
+    kept = [*(breakage for breakage in known if _subject(breakage) not in same), *new]
     text = json.dumps({"schema": SCHEMA, "filters": [asdict(breakage) for breakage in kept]}, indent=1)
     path = archive.folder / FILE
     try:
         replace_text(path, text + "\n")
     except OSError as error:
         raise ArchiveError(f"cannot write {path}: {error.strerror}; what was found is not kept") from error
+
+
+def _subject(breakage: Breakage) -> tuple[object, ...]:
+    """What a finding is about; of several about the same the newest is kept."""
+    return breakage.filter, breakage.engine, breakage.variant, breakage.device, breakage.settings

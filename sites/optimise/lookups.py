@@ -115,18 +115,19 @@ def script_facts(page: Page) -> Iterator[ScriptFacts]:
 def scripts_of(page: Page) -> Iterator[str]:
     """All scripts of a page: files, script elements, event handlers."""
     for resource in page.resources.values():
-        if resource.is_script or (resource.usable and _may_be_script(resource)):
+        if may_be_script(resource):
             yield resource.body.decode("utf-8", "replace")
     for url in page.documents:
         yield from _contents(page.resources[url], "script")
         yield from _in_attributes(_tokens(page.resources[url]))
 
 
-def _may_be_script(resource: Resource) -> bool:
-    """Whether a browser runs it where a script element asks for it, though it is sent as something else."""
-    return resource.mime in ("", "text/plain", "application/octet-stream") or urlsplit(
-        resource.url
-    ).path.endswith(".js")
+def may_be_script(resource: Resource) -> bool:
+    """Whether a browser runs it where a script element asks for it, though it may be sent as something else."""
+    unnamed = resource.mime in ("", "text/plain", "application/octet-stream")
+    return resource.is_script or (
+        resource.usable and (unnamed or urlsplit(resource.url).path.endswith(".js"))
+    )
 
 
 def _tokens(document: Resource) -> tuple[MarkupToken, ...]:

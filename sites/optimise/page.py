@@ -163,8 +163,22 @@ class Page:
 
     def get(self, base: str, reference: str) -> Resource | None:
         """What a reference leads to, when it is in the page and no redirect."""
+        return self.resources.get(self.url_of(base, reference) or "")
+
+    def url_of(self, base: str, reference: str) -> str | None:
+        """Where a reference leads to in a replay, whose links all have one scheme: a URL as it was recorded.
+
+        None when it is not http(s).
+        """
         url = resolve(base, reference) if reference.strip() else None
-        return self.resources.get(url) if url else None
+        return self._answering.get(_address(url), url) if url else None
+
+    @cached_property
+    def _answering(self) -> Mapping[str, str]:
+        """The URLs that are answered with 200, by their addresses; of two schemes the start URL's counts."""
+        scheme = self.start_url.partition(":")[0]
+        urls = (url for url, resource in self.resources.items() if resource.status == 200)
+        return {_address(url): url for url in sorted(urls, key=lambda url: url.startswith(f"{scheme}:"))}
 
     @cached_property
     def documents(self) -> tuple[str, ...]:
@@ -189,17 +203,17 @@ class Page:
         )
         for link in links:
             if _PRELOADING & set((link.get("rel") or "").lower().split()):
-                yield resolve(base, link.get("href") or "")
+                yield self.url_of(base, link.get("href") or "")
         for name, value in document.headers:
             if name.lower() == "link":
-                yield from (resolve(url, reference) for reference in _PRELOAD.findall(value))
+                yield from (self.url_of(url, reference) for reference in _PRELOAD.findall(value))
 
     def _frames(self, url: str) -> Iterator[str]:
         """Where a redirect leads, or the frames of a document."""
         resource = self.resources.get(url)
         if resource is None:
             return
-        if resource.location and (target := resolve(url, resource.location)):
+        if resource.location and (target := self.url_of(url, resource.location)):
             yield target
         text = document_text(resource)
         if text is None:
@@ -209,7 +223,7 @@ class Page:
         for token in tokens:
             if isinstance(token, Tag) and token.name in ("iframe", "frame") and not token.closing:
                 source = token.get("src")
-                if source and (target := resolve(base, source)):
+                if source and (target := self.url_of(base, source)):
                     yield target
 
 
@@ -254,11 +268,14 @@ class Inventory:
     @classmethod
     def of(cls, page: Page) -> Inventory:
         """The inventory of a page."""
-        responses = {
-            url_key(url): Response(url, each.status, each.headers, each.body)
-            for url, each in page.resources.items()
+        responses = [
+            Response(url, each.status, each.headers, each.body) for url, each in page.resources.items()
+        ]
+        found = {
+            **{url_key(_of_other_scheme(response.url)): response for response in responses},
+            **{url_key(response.url): response for response in responses},
         }
-        urls = [url for url, response in walk(responses, page.start_url) if response is not None]
+        urls = [url for url, response in walk(found, page.start_url) if response is not None]
         kept = {
             bare(url): len(each.wire_body)
             for url, each in page.resources.items()
@@ -300,6 +317,16 @@ class Inventory:
 
     def _size(self, names: Collection[str]) -> Size:
         return Size(len(names), sum(self.bytes[name] for name in names))
+
+
+def _address(url: str) -> str:
+    """A canonical URL without its scheme."""
+    return url.partition("://")[2]
+
+
+def _of_other_scheme(url: str) -> str:
+    """The same address under http in place of https, or the reverse."""
+    return f"{'http' if url.startswith('https:') else 'https'}://{_address(url)}"
 
 
 def bare(url: str) -> str:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from harness.model.filtersettings import FilterSettings
-from sites.charset import UNREADABLE, Text, is_whole
 from sites.optimise import script, stylesheet
 from sites.optimise.document import (
     FILE_ATTRIBUTES,
@@ -32,6 +31,8 @@ from sites.urls import origin, resolve
 
 # Elements that neither load nor run anything may stand between two style sheets that are combined.
 _HARMLESS = frozenset({"meta", "title"})
+# What an element no longer says once its file is joined; how a browser asks for it (`_mode`) stays.
+_LOST = {"id", *FILE_ATTRIBUTES} - {"crossorigin", "fetchpriority"}
 
 
 CombinedPart = tuple[Element, Resource, str]
@@ -53,14 +54,14 @@ class _Combinable:
 
 
 def combine_css(page: Page, _settings: FilterSettings) -> tuple[Page, Notes]:
-    """<link>s of one host and one media query with nothing between them become one."""
+    """<link>s of one host and one media query that are fetched alike, with nothing between them, become one."""
     joined = partial(_joined_css, lends_urls(page))
     kind = _Combinable("link", _style_part, _style_key, joined, _link_to)
     return edit_documents(page, lambda document: _combine(document, kind))
 
 
 def combine_javascript(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
-    """<script src>s of one host with nothing between them become one, up to the size limit."""
+    """<script src>s of one host that are fetched alike, with nothing between them, become one, up to the size limit."""
     joined = partial(_joined_scripts, settings.max_combined_js_bytes)
     kind = _Combinable("script", _script_part, _script_key, joined, _script_at)
     return edit_documents(page, lambda document: _combine(document, kind))
@@ -142,7 +143,7 @@ def _style_part(document: Document, element: Element) -> CombinedPart | None:
     if sheet is None or not sheet.is_style:
         return None
     _check_tag(document, tag, sheet, STYLE_ATTRIBUTES)
-    text = _checked(document.text_of(sheet, "css", tag))
+    text = document.whole_text_of(sheet, "css", tag)
     if not stylesheet.is_well_formed(text.text):
         raise LeftAlone("a style sheet is not well formed")
     if stylesheet.has_rule(text.text, "namespace"):
@@ -156,7 +157,7 @@ def _script_part(document: Document, element: Element) -> CombinedPart | None:
     if resource is None or not resource.is_script or "async" in tag.names:
         return None
     _check_tag(document, tag, resource, SCRIPT_ATTRIBUTES)
-    text = _checked(document.text_of(resource, "javascript", tag))
+    text = document.whole_text_of(resource, "javascript", tag)
     if not script.parses(text.text):
         raise LeftAlone("the minifier rejects the script")
     reason = script.why_not_movable(text.text)
@@ -165,12 +166,6 @@ def _script_part(document: Document, element: Element) -> CombinedPart | None:
     if script.is_strict(text.text):
         raise LeftAlone("a script is in strict mode as a whole")
     return element, resource, text.text
-
-
-def _checked(text: Text | None) -> Text:
-    if text is None or not is_whole(text.text):
-        raise LeftAlone(UNREADABLE)
-    return text
 
 
 def _check_tag(document: Document, tag: Tag, found: Resource, known: frozenset[str]) -> None:
@@ -188,11 +183,18 @@ def has_own_attributes(tag: Tag, known: frozenset[str]) -> bool:
 
 
 def _style_key(part: CombinedPart) -> object:
-    return origin(part[1].url), media_of(part[0].tag)
+    return origin(part[1].url), media_of(part[0].tag), _mode(part[0].tag)
 
 
 def _script_key(part: CombinedPart) -> object:
-    return origin(part[1].url), "defer" in part[0].tag.names
+    return origin(part[1].url), "defer" in part[0].tag.names, _mode(part[0].tag)
+
+
+def _mode(tag: Tag) -> object:
+    """How a browser asks for the file of an element: whether by CORS and with cookies, and how urgently."""
+    cors = tag.get("crossorigin")
+    mode = None if cors is None else cors.lower() or "anonymous"
+    return mode, (tag.get("fetchpriority") or "auto").lower()
 
 
 def _joined_css(lent: bool, parts: Sequence[CombinedPart]) -> tuple[str, str]:
@@ -238,8 +240,8 @@ def _file(url: str, text: str, parts: Sequence[CombinedPart]) -> Resource:
 
 
 def _link_to(tag: Tag, url: str) -> list[MarkupToken]:
-    return [tag.without("id", *FILE_ATTRIBUTES).with_attribute("href", url)]
+    return [tag.without(*_LOST).with_attribute("href", url)]
 
 
 def _script_at(tag: Tag, url: str) -> list[MarkupToken]:
-    return [tag.without("id", *FILE_ATTRIBUTES).with_attribute("src", url), end_tag("script")]
+    return [tag.without(*_LOST).with_attribute("src", url), end_tag("script")]

@@ -103,9 +103,7 @@ def _check_element(document: Document, tag: Tag, found: Resource, kind: _Inlinab
 
 
 def _style_content(lent: bool, document: Document, found: Resource, tag: Tag) -> str:
-    text = document.text_of(found, "css", tag)
-    if text is None:
-        raise LeftAlone(UNREADABLE)
+    text = document.whole_text_of(found, "css", tag)
     moved = stylesheet.rebased(text.text, found.url, document.base, lent=lent)
     if moved is None or not stylesheet.is_well_formed(moved):
         raise LeftAlone("the style sheet is not well formed")
@@ -121,9 +119,7 @@ def _style_tag(link: Tag) -> Tag:
 
 
 def _script_content(document: Document, found: Resource, tag: Tag) -> str:
-    text = document.text_of(found, "javascript", tag)
-    if text is None:
-        raise LeftAlone(UNREADABLE)
+    text = document.whole_text_of(found, "javascript", tag)
     if document.text.encoded(text.text) is None or script.breaks_out(text.text):
         raise LeftAlone("the script cannot stand in the document")
     reason = script.why_not_movable(text.text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from harness.model.filtersettings import FilterSettings
@@ -24,7 +24,6 @@ from sites.optimise.document import (
 from sites.optimise.lookups import ElementChange, Replacement, reads_sheets
 from sites.optimise.markup import MarkupToken, Tag, end_tag, start_tag
 from sites.optimise.page import LeftAlone, Note, Page, Resource
-from sites.urls import resolve
 
 MAX_IMPORT_DEPTH = 10
 
@@ -113,7 +112,7 @@ def flatten_css_imports(page: Page, settings: FilterSettings) -> tuple[Page, Not
     notes: list[Note] = []
     changed = []
     read = reads_sheets(page)
-    flattening = _Flattening(page.resources, lends_urls(page), settings.css_flatten_max_bytes)
+    flattening = _Flattening(page, lends_urls(page), settings.css_flatten_max_bytes)
     encodings = {document.text.encoding for document in documents_of(page)}
     around = encodings.pop() if len(encodings) == 1 else ""  # the encoding of sheets that name none
     for resource in page.resources.values():
@@ -146,8 +145,8 @@ class _Flattening:
     the same depth, so imports that multiply cost what they add.
     """
 
-    def __init__(self, resources: Mapping[str, Resource], lent: bool, most: int):
-        self._resources = resources
+    def __init__(self, page: Page, lent: bool, most: int):
+        self._page = page
         self._lent = lent
         self._most = most
         self._joined: dict[tuple[str, str, str, int], str] = {}
@@ -168,7 +167,7 @@ class _Flattening:
             raise LeftAlone("imports are nested too deeply")
         parts = []
         for rule in imports:
-            moved = self._imported(resolve(url, rule.url) or "", url, css.encoding, depth - 1)
+            moved = self._imported(self._page.url_of(url, rule.url) or "", url, css.encoding, depth - 1)
             parts.append(f"@media {rule.media}{{{moved}}}" if rule.media else moved)
             if sum(map(len, parts)) + len(parts) > self._most:
                 raise LeftAlone(f"larger than {self._most} bytes with its imports")
@@ -181,7 +180,7 @@ class _Flattening:
         known = self._joined.get((source, into, around, depth))
         if known is not None:
             return known
-        imported = self._resources.get(source)
+        imported = self._page.resources.get(source)
         text = imported.text("css", around) if imported is not None and imported.is_style else None
         if imported is None or text is None:
             raise LeftAlone("what it imports is not in the archive")

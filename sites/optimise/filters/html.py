@@ -86,19 +86,50 @@ _TO_OTHERS = re.compile(r"[^,]*,\s*(?:[145]\b|(?:\w+\.)*SHOW_(?:ELEMENT|TEXT)\b(
 _STEP = re.compile(r"\b(?:childNodes|firstChild|lastChild|nextSibling|previousSibling)\b")
 _DATA = re.compile(r"\.\s*(?:nodeValue|data)\b(?!\s*=[^=])")
 _KIND = re.compile(r"\b(?:nodeType|nodeName|tagName|TEXT_NODE)\b")
+# Ends and beginnings of texts that read otherwise once nothing stands between them: a tag, a reference, a line break.
+_JOINS = (
+    (re.compile(r"<\Z"), re.compile(r"[A-Za-z/!?]")),
+    (re.compile(r"&#?[A-Za-z0-9]*\Z"), re.compile(r"[#A-Za-z0-9;]")),
+    (re.compile(r"\r\Z"), re.compile(r"\n")),
+)
 
 
 def remove_comments(page: Page, _settings: FilterSettings) -> tuple[Page, Notes]:
-    """Comments go, but for conditional ones, unless somebody reads those of the document."""
+    """Comments go, but for conditional ones and what keeps texts apart, unless somebody reads those of the document."""
 
     def change(document: Document) -> Edit:
-        idle = {id(token) for token in document.tokens if is_idle(token)}
+        idle = any(map(is_idle, document.tokens))
         reason = why_comments_stay(page, document.tokens) if idle else None
         if reason:
             return Edit(document.tokens, notes=(Note(document.url, reason),))
-        return Edit([token for token in document.tokens if id(token) not in idle])
+        return Edit(list(_without_comments(document.tokens)))
 
     return edit_documents(page, change)
+
+
+def _without_comments(tokens: Iterable[MarkupToken]) -> Iterator[MarkupToken]:
+    """Of comments in a row where one must stay the first stays."""
+    before: MarkupToken | None = None
+    comment: MarkupToken | None = None
+    for token in tokens:
+        if is_idle(token):
+            comment = comment or token
+            continue
+        if comment is not None and _read_otherwise(before, token):
+            yield comment
+        yield token
+        before, comment = token, None
+
+
+def _read_otherwise(before: MarkupToken | None, after: MarkupToken) -> bool:
+    """Whether two tokens mean something else without a comment between them."""
+    if not isinstance(after, Chars):
+        return False
+    if isinstance(before, Tag):  # a line break directly behind such a start tag is not shown
+        return is_preformatted(before) and not before.closing and after.source.startswith(("\n", "\r"))
+    return isinstance(before, Chars) and any(
+        end.search(before.source) and start.match(after.source) for end, start in _JOINS
+    )
 
 
 def is_idle(token: MarkupToken) -> bool:

@@ -13,8 +13,10 @@ from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import unquote, urlsplit
 
 from harness.model.filtersettings import FilterSettings
+from sites.mediatype import is_text
 from sites.optimise import picture
-from sites.optimise.document import Notes, documents_of, images_with_ancestors, script_texts
+from sites.optimise.document import Notes, documents_of, images_with_ancestors
+from sites.optimise.lookups import may_be_script
 from sites.optimise.markup import Tag
 from sites.optimise.page import LeftAlone, Note, Page, Resource
 from sites.optimise.shownsize import Effect, Sizes
@@ -95,8 +97,8 @@ def resize_images(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
     """Images shrink to the largest size that width and height attributes display them at.
 
     Left alone: an image without both attributes, or with other proportions than theirs; one that a style sheet may
-    show in another size; one that anything else refers to (a link, srcset, a style sheet, a script), which may show
-    it in full; all where a script asks for the sizes of pictures.
+    show in another size; one that anything else refers to (a link, srcset, a style sheet, a script, JSON), which may
+    show it in full; all where a script asks for the sizes of pictures.
     """
     shown, others = _displayed(page)
     notes = [Note(url, why) for url, why in others.items()]
@@ -127,15 +129,9 @@ def _displayed(page: Page) -> tuple[dict[str, PixelSize], dict[str, str]]:
                 others[image.url] = str(why)
                 continue
             shown[image.url] = max(size, shown.get(image.url, (0, 0)))
-    asked = list(script_texts(page))
-    if any(_ASKS_FOR_SIZES.search(text) for text in asked):
+    text = _texts(page)
+    if _ASKS_FOR_SIZES.search(text):
         return {}, dict.fromkeys([*shown, *others], "a script asks for the sizes of pictures, or draws them")
-    text = "\n".join(
-        [
-            *asked,
-            *(resource.body.decode("latin-1") for resource in page.resources.values() if resource.is_style),
-        ]
-    )
     for url in shown:
         if _is_named_elsewhere(url, uses[url], text):
             others[url] = "something beside images with a size refers to it"
@@ -185,6 +181,15 @@ def _is_named_elsewhere(url: str, uses: int, text: str) -> bool:
     """Whether its name stands more often in the page than images show it."""
     name = urlsplit(url).path.rpartition("/")[2]
     return not name or max(text.count(name), text.count(unquote(name))) > uses
+
+
+def _texts(page: Page) -> str:
+    """Everything of the page that may name an image or hold a script, byte for byte as latin-1."""
+    return "\n".join(
+        resource.body.decode("latin-1")
+        for resource in page.resources.values()
+        if may_be_script(resource) or (resource.usable and is_text(resource.mime))
+    )
 
 
 def _sheets(page: Page) -> Iterator[str]:

@@ -6,7 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from sites.charset import PRESCAN_BYTES, charset_of, charset_within, encoded, text_of, with_charset
+from sites.charset import (
+    HEAD_CHARACTERS,
+    PRESCAN_BYTES,
+    charset_of,
+    charset_within,
+    encoded,
+    still_declared,
+    text_of,
+    with_charset,
+)
 from sites.importers import import_recording
 from sites.mediatype import HTML_TYPES
 from sites.response import Response
@@ -136,6 +145,63 @@ def test_a_label_within_the_text_is_heeded(mime: str, text: str, charset: str) -
         again = text_of(made.body, mime, kind)
         assert again is not None
         assert (again.encoding, again.text) == (charset, text.removeprefix("\ufeff"))
+
+
+LATE = "x" * 2000
+
+
+@pytest.mark.parametrize(
+    ("head", "charset"),
+    [
+        (f"<title>{LATE}</title>", "koi8-r"),
+        (f"<!-- <body> {LATE} --><link rel=x><base href=y><script>'<body>' < '<meta charset=big5>'</script>", "koi8-r"),
+        (f"<meta charset=no-such-label><STYLE media='>'>{LATE}</style >", "koi8-r"),
+        (f"<meta name=x content='<body>{LATE}'>", "koi8-r"),
+        (f"<body>{LATE}", None),
+        (f"</head>{LATE}", None),
+        (f"<title></title><p>{LATE}", None),
+        (f"<title>{LATE}", None),
+        (f"<!-- {LATE}", None),
+    ],
+)  # fmt: skip
+def test_a_meta_that_comes_late_counts_in_the_head_alone(head: str, charset: str | None) -> None:
+    body = f"<!doctype html><html lang=ru><head>\n{head}{META.format('koi8-r', 'ж')}".encode("koi8-r")
+    found = text_of(body, "text/html", "html")
+    assert (found.encoding if found else None) == charset
+    assert found is None or found.text.endswith("ж")
+
+
+@pytest.mark.parametrize(
+    ("charset", "text"),
+    [
+        ("windows-1251", "привет"),
+        ("euc-kr", "안녕"),
+        ("gbk", "你好"),
+        ("euc-jp", "日本"),
+        ("utf-8", "é"),  # which Chromium does not detect
+        ("windows-1252", "é"),
+    ],
+)
+def test_what_encoding_a_document_has_that_names_none_is_not_known(charset: str, text: str) -> None:
+    body = f"<p>{text}".encode(charset)
+    assert text_of(body, "text/html", "html") is None
+    for kind in ("css", "javascript"):
+        inherited = text_of(body, f"text/{kind}", kind, charset)
+        assert inherited is not None
+        assert inherited.text == f"<p>{text}"
+    plain = text_of(b"<p>a", "text/html", "html")
+    assert plain is not None
+    assert plain.text == "<p>a"
+
+
+def test_a_meta_need_not_come_earlier_than_it_did() -> None:
+    early = META.format("koi8-r", "ж").encode("koi8-r")
+    late, later = (f"<title>{'x' * count}</title>".encode() + early for count in (2000, HEAD_CHARACTERS))
+    text = text_of(early, "text/html", "html")
+    assert text is not None
+    changes = [(early, early), (early, late), (late, late), (late, early), (late, later)]
+    told = [still_declared(text, before, after) for before, after in changes]
+    assert told == [True, False, True, True, False]
 
 
 def test_a_meta_that_comes_late_is_named_in_the_header() -> None:

@@ -19,6 +19,10 @@ TYPES = {
     "png": "image/png",
     "jpg": "image/jpeg",
     "html": "text/html",
+    "json": "application/json",
+    "svg": "image/svg+xml",
+    "txt": "text/plain",
+    "xml": "text/xml",
 }
 
 

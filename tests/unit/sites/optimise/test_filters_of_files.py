@@ -180,6 +180,41 @@ def test_names_that_nothing_before_them_uses_are_combined(first: str, second: st
     assert joint(made) == f"{first}\n;\n{second}"
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "kept"),
+    [
+        (" crossorigin", ' crossorigin="Anonymous" integrity="sha256-x"', " crossorigin"),
+        (' fetchpriority="low"', ' fetchpriority="LOW"', ' fetchpriority="low"'),
+        ("", ' fetchpriority="auto" referrerpolicy="origin"', ""),
+        (" crossorigin", "", None),
+        (' crossorigin="use-credentials"', " crossorigin", None),
+        ("", ' fetchpriority="high"', None),
+    ],
+)
+def test_files_are_joined_that_are_fetched_alike_and_so_is_the_joint_one(
+    first: str, second: str, kept: str | None
+) -> None:
+    there = "http://cdn.example/"
+    bodies = {"css": "a{b:c}", "js": "a()"}
+    files = {f"{there}{name}.{kind}": body for kind, body in bodies.items() for name in "ab"}
+    for element, kind, name in ((css, "css", "combine_css"), (js, "js", "combine_javascript")):
+        source = element(f"{there}a.{kind}", first) + element(f"{there}b.{kind}", second)
+        made, html, _ = applied(name, page(source, files))
+        new = [url for url in made.resources if "combined-" in url]
+        assert html == (source if kept is None else element(new[0], kept))
+
+
+@pytest.mark.parametrize("name", ["a.js", "sent-as.txt"])
+def test_an_element_stays_that_a_script_names(name: str) -> None:
+    source = css("a.css", ' id="theme"') + css("b.css")
+    files = {"a.css": "a{b:c}", "b.css": "d{e:f}"}
+    assert applied("combine_css", page(source, files))[1] != source
+    for filter_name in ("combine_css", "inline_css"):
+        _, html, reasons = applied(filter_name, page(source, {**files, name: "f('theme')"}))
+        assert css("a.css", ' id="theme"') in html
+        assert tells(reasons, "by its id")
+
+
 @pytest.mark.parametrize("attributes", [" async", ' type="module"', " nomodule", " onload=x()", " defer"])
 def test_scripts_of_another_kind_are_not_combined(attributes: str) -> None:
     source = js("a.js") + js("b.js", attributes)

@@ -8,12 +8,13 @@ from harness.model.variant import parse_variant
 from sites.optimise.derive import optimise
 from sites.optimise.page import Inventory, Page, Resource, Size
 from sites.response import Response
-from tests.unit.sites.optimise.pages import START, page
+from tests.unit.sites.optimise.pages import START, html_of, page
 
 HTML = (
     '<link rel=stylesheet href=a.css><link rel=stylesheet href=b.css><script src="a.js"></script>'
     '<img src=one.png srcset="two.png 2x">'
 )
+SECURE = START.replace("http:", "https:")
 HTML_TYPE = (("Content-Type", "text/html"),)
 FILES = {
     "a.css": "a { b : c }",
@@ -36,7 +37,7 @@ def size(*texts: str) -> Size:
     return Size(len(texts), sum(map(len, texts)))
 
 
-def asked(*paths: str, start: str = START.replace("http:", "https:")) -> list[str]:
+def asked(*paths: str, start: str = SECURE) -> list[str]:
     return [start, *(start + path for path in paths)]
 
 
@@ -93,7 +94,35 @@ def test_a_query_that_was_not_recorded_counts_as_what_answered_it() -> None:
 
 
 def test_a_redirect_to_the_same_page_by_another_scheme_is_no_request() -> None:
-    secure = START.replace("http:", "https:")
-    recorded = [Response(START, 301, (("Location", secure),), b""), Response(secure, 200, HTML_TYPE, b"<p>")]
+    recorded = [Response(START, 301, (("Location", SECURE),), b""), Response(SECURE, 200, HTML_TYPE, b"<p>")]
     inventory = Inventory.of(Page(START, {each.url: Resource.of(each) for each in recorded}))
-    assert inventory.size == inventory.size_of_load(inventory, [secure]) == Size(1, 3)
+    assert inventory.size == inventory.size_of_load(inventory, [SECURE]) == Size(1, 3)
+
+
+def test_a_link_leads_to_what_was_recorded_whichever_scheme_it_names() -> None:
+    sheet, imported, frame = f"@import '{SECURE}b.css';", "c{d:e}", "<p>a  b"
+    html = (
+        f"<link rel=stylesheet href={SECURE}a.css><img src={SECURE}i.png><img src=i.png>"
+        f"<link rel=preload href={SECURE}p.png as=image><iframe src={SECURE}f.html></iframe>"
+    )
+    before = page(html, {"a.css": sheet, "b.css": imported, "i.png": "i", "p.png": "p", "f.html": frame})
+    assert before.documents == (START, f"{START}f.html")
+    assert before.preloaded == {f"{START}p.png"}
+    assert Inventory.of(before).size == size(html, sheet, imported, "i", "p", frame)
+    filters = parse_variant("flatten_css_imports,inline_css,inline_images,collapse_whitespace").filters
+    made, _ = optimise(before, filters)
+    assert html_of(made) == html.replace(
+        f"<link rel=stylesheet href={SECURE}a.css>", f"<style>{imported}\n</style>"
+    )
+    assert made.resources[f"{START}f.html"].body == b"<p>a b"
+    names = ("", "i.png", "p.png", "f.html")
+    assert Inventory.of(made).unscripted == tuple(f"page.example/{name}" for name in names)
+
+
+def test_of_two_schemes_the_start_urls_counts_where_it_was_answered() -> None:
+    made = page("<p>", {"a.css": "a{b:c}", f"{SECURE}a.css": "d{e:f}", f"{SECURE}b.css": "g{h:i}"})
+    moved = Response(f"{START}b.css", 301, (("Location", f"{SECURE}b.css"),), b"")
+    made = made.with_resources([Resource.of(moved)])
+    for start in (START, SECURE):
+        found = [made.get(start, name) for name in ("a.css", "b.css", "c.css")]
+        assert [each and each.body for each in found] == [b"a{b:c}", b"g{h:i}", None]

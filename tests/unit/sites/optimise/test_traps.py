@@ -187,7 +187,7 @@ def test_bytes_that_are_no_text_are_carried_through(name: str) -> None:
     made, reasons = applied(page(source, files), name)
     assert stray in made.resources[START].body
     assert all(stray in made.resources[START + each].body for each in ("stray.css", "stray.js"))
-    if name in ("rewrite_css", "rewrite_javascript", "combine_css", "combine_javascript", "defer_javascript"):
+    if name.startswith(("rewrite_", "combine_", "inline_css", "inline_java", "defer_")):
         assert tells(reasons, "encoding")
 
 

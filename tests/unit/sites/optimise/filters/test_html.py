@@ -24,7 +24,7 @@ def changed(apply: Apply, source: str, **files: str) -> str:
         ("<pre> a  b </pre>  <p>", "<pre> a  b </pre> <p>"),
         ("<textarea>  a\n\n</textarea>", "<textarea>  a\n\n</textarea>"),
         ("<script>  a  </script><style>  b  </style>", "<script>  a  </script><style>  b  </style>"),
-        ("<p>a\u00a0\u00a0b", "<p>a\u00a0\u00a0b"),
+        ("<meta charset=utf-8><p>a\u00a0\u00a0b  c", "<meta charset=utf-8><p>a\u00a0\u00a0b c"),
         ('<p title="a  b">', '<p title="a  b">'),
         (
             "<svg><text>a  b</text><script>'a  b'</script></svg>  <p>",
@@ -138,6 +138,23 @@ def test_a_document_keeps_its_encoding() -> None:
     assert html_of_bytes(made) == f"{head}<p>при вет".encode("windows-1251")
 
 
+def test_a_document_that_names_its_encoding_late_goes_on_to() -> None:
+    head = f"<title>{'x' * 2000}</title><meta charset=windows-1251>"
+    body = f"{head}<p>при  вет".encode("windows-1251")
+    made, notes = html.collapse_whitespace(page(body), DEFAULTS)
+    assert html_of_bytes(made) == f"{head}<p>при вет".encode("windows-1251")
+    assert made.resources[made.start_url].header("Content-Type") == "text/html"
+    assert notes == ()
+
+
+def test_a_document_that_names_no_encoding_is_left_alone() -> None:
+    for charset, text in (("windows-1251", "привет"), ("euc-kr", "안녕"), ("utf-8", "é")):
+        before = page(f"<p>a  {text}".encode(charset))
+        made, (note,) = html.collapse_whitespace(before, DEFAULTS)
+        assert made == before
+        assert "encoding" in note.reason
+
+
 def test_a_document_in_no_clear_encoding_is_left_alone() -> None:
     body = b"<p>a  \xff\xfe\x81"
     made, notes = html.collapse_whitespace(page(body, kind="text/html; charset=shift_jis"), DEFAULTS)
@@ -245,3 +262,25 @@ def test_conditional_comments_stay_and_are_no_marks() -> None:
     source = "<!--[if IE]>x<![endif]--><![if !IE]><!-- container --><script><!-- d --></script>"
     made, _ = html.remove_comments(page(f"{source}<!-- b -->"), DEFAULTS)
     assert html_of(made) == source.replace("<!-- container -->", "")
+
+
+@pytest.mark.parametrize(
+    ("source", "result"),
+    [
+        ("<pre><!-- a -->\nb</pre>", None),
+        ("<LISTING><!-- a --><!-- b -->\r\nc", "<LISTING><!-- a -->\r\nc"),
+        ("<pre><!-- a -->b\n<!-- c -->\n</pre><!-- d -->\n", "<pre>b\n\n</pre>\n"),
+        ("<textarea><!-- a -->\nb</textarea>", None),  # which is text there
+        ("<p>&am<!-- a -->p;", None),
+        ("<p>&amp<!-- a -->;", None),
+        ("<p>&<!-- a -->lt;", None),
+        ("<p>&#<!-- a -->65;", None),
+        ("<p>&#x<!-- a -->41;", None),
+        ("<p><<!-- a -->b>", None),
+        ("<p><<!-- a -->/p>", None),
+        ("<p>a\r<!-- b -->\nc", None),
+        ("<p>a & <!-- a -->b < <!-- c -->d&amp;<!-- e -->f\n<!-- g -->\nh", "<p>a & b < d&amp;f\n\nh"),
+    ],
+)
+def test_a_comment_stays_that_keeps_texts_apart(source: str, result: str | None) -> None:
+    assert changed(html.remove_comments, source) == (source if result is None else result)

@@ -161,6 +161,33 @@ def test_an_image_that_may_be_shown_in_another_size_is_left_alone(html: str, css
     assert reasons == [reason][: bool(reason)]
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("d.json", '{"large": "\\/a.png"}'),
+        ("part.html", "<a href=a.png>large</a>"),
+        ("i.svg", "<svg><image href='a.png'/></svg>"),
+        ("f.xml", "<i>a.png</i>"),
+        ("n.txt", "a.png"),
+        ("s.css", "a{b:url(a.png)}"),
+    ],
+)
+def test_an_image_that_any_text_of_the_page_names_is_left_alone(name: str, text: str) -> None:
+    large = photo("PNG", (300, 200))
+    shown = "<img src=a.png width=30 height=20>"
+    made, reasons = applied("resize_images", shown, DEFAULTS, a_png=large, **{name.replace(".", "_"): text})
+    assert body(made, "a.png") == large
+    assert tells(reasons, "beside images with a size", "refers to it")
+
+
+def test_a_frame_that_shows_an_image_in_a_size_is_no_other_text() -> None:
+    html = "<img src=a.png width=30 height=20><iframe src=f.html></iframe>"
+    frame = "<img src=a.png width=60 height=40>"
+    made, reasons = applied("resize_images", html, a_png=photo("PNG", (300, 200)), f_html=frame)
+    assert opened(body(made, "a.png")).size == (60, 40)
+    assert reasons == []
+
+
 def test_other_proportions_are_left_alone_and_automatic_ones_stay_exact() -> None:
     face = photo("PNG", (300, 201))
     html = "<img width=100 height=100 style='object-fit:cover' src=a.png>"
