@@ -130,7 +130,8 @@ def _as_carried(into: Recording, capture: Capture, carried: list[Request]) -> Ca
 def _is_cut(request: Request) -> bool:
     """Whether the end of its body did not come."""
     told = header_of(request.exchange.answered_with, "Content-Length") or ""
-    return told != str(len(request.body or b"")) if told.isdecimal() else request.failure is not None
+    broken_off = request.failure is not None or request.exchange.cancelled
+    return told != str(len(request.body or b"")) if told.isdecimal() else broken_off
 
 
 def _waited(request: Request, offset_ms: float) -> RecordedRequest | None:

@@ -51,7 +51,8 @@ class Exchange:
     HARs have: VeryHigh, High, Medium, Low, VeryLow; an engine may have another one beside these. `initiator` is the
     origin that asked. `error` is the engine's own name for what went wrong. `over_ms` is when the engine was done with
     it, which a log that was cut off may not hold. `arrived` is how many bytes of the body, as it travelled, had come by
-    which time; not every engine tells.
+    which time; not every engine tells. `cancelled`: the page, or the browser for it, did not wait for the end; of an
+    answer that has begun Chromium calls that no error.
     """
 
     connection: str | None = None
@@ -67,11 +68,13 @@ class Exchange:
     error: str = ""
     over_ms: float | None = None
     arrived: tuple[tuple[float, int], ...] = ()
+    cancelled: bool = False
 
     def until(self, clock_ms: float) -> Exchange:
         """The exchange of a request that is under way at that time: nothing is known of the end of its body."""
         arrived = tuple(arrival for arrival in self.arrived if arrival[0] <= clock_ms)
-        return replace(self, decoded_bytes=None, decoded=None, error="", over_ms=None, arrived=arrived)
+        unknown = replace(self, decoded_bytes=None, decoded=None, error="", over_ms=None, cancelled=False)
+        return replace(unknown, arrived=arrived)
 
 
 @dataclass(frozen=True)

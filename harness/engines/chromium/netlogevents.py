@@ -19,6 +19,7 @@ from harness.model.protocol import Headers
 READ: Mapping[str, frozenset[str]] = {
     "URL_REQUEST": frozenset(
         {
+            "CANCELLED",
             "REQUEST_ALIVE",
             "URL_REQUEST_START_JOB",
             "URL_REQUEST_SET_PRIORITY",
@@ -257,6 +258,7 @@ class ExchangeEvents:
     bodies: dict[str, list[str]] = field(default_factory=dict)
     net_error: int | None = None
     over_ms: int | None = None
+    cancelled: bool = False
 
     def note(self, event: Event) -> None:
         """Take in an event of the request."""
@@ -277,6 +279,8 @@ class ExchangeEvents:
             self._note_answer(event)
         elif event.name in (BODY, PLAIN_BODY):
             self._note_body(event)
+        elif event.name == "CANCELLED":
+            self.cancelled = True
 
     def _note_answer(self, event: Event) -> None:
         self.answered_with = headers_of(event)
@@ -324,4 +328,5 @@ class ExchangeEvents:
             error=errors.get(self.net_error, f"net::{self.net_error}") if self.net_error else "",
             over_ms=self.over_ms,
             arrived=self.came,
+            cancelled=self.cancelled,
         )

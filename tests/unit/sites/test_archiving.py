@@ -22,7 +22,7 @@ from sites.response import RecordedLoad, RecordedRequest, Response
 from tests.facts import tells
 from tests.unit.sites.importers.recordings import entry, har, saved
 
-A, B, C, D = (f"https://a.example/{name}" for name in ("%c3%a9", "b", "c", "d"))
+A, B, C, D, E = (f"https://a.example/{name}" for name in ("%c3%a9", "b", "c", "d", "e"))
 
 
 def test_the_load_comes_first_and_the_mirror_fills_in(tmp_path: Path) -> None:
@@ -86,13 +86,19 @@ def test_a_body_that_was_broken_off_is_kept_as_far_as_it_came_and_told(tmp_path:
     """A body as long as its header says is whole, and one that is shorter is not, whatever the log says."""
     sized = Exchange(answered_with=(("content-length", "5"),))
     others = asked(C, b"whole", Failure.ABORTED, exchange=sized), asked(D, b"who", exchange=sized)
-    log = BrowserLog((asked(A, b"wh", Failure.TRANSPORT), *others), ())
+    stream = asked(E, b"data: 1\n\n", exchange=Exchange(cancelled=True))
+    log = BrowserLog((asked(A, b"wh", Failure.TRANSPORT), *others, stream), ())
     with Recording(tmp_path) as recording:
-        told = saved(tmp_path, har(entry(B), *map(without_body, (A, C, D))))
+        told = saved(tmp_path, har(entry(B), *map(without_body, (A, C, D, E))))
         Browsed("", told, log).read(recording)
         captures = settle(recording, B).captures
-        assert [recording.body(each.body) for each in captures[1:]] == [b"wh", b"whole", b"who"]
-    assert tells(broken_off(captures), "broke off", "as far as they came", f": 2 ({A} {D})")
+        assert [recording.body(each.body) for each in captures[1:]] == [
+            b"wh",
+            b"whole",
+            b"who",
+            b"data: 1\n\n",
+        ]
+    assert tells(broken_off(captures), "broke off", "as far as they came", f": 3 ({A} {D} {E})")
 
 
 def test_the_mirror_has_whole_what_the_load_broke_off(tmp_path: Path) -> None:

@@ -130,6 +130,20 @@ def test_what_the_browser_refuses_is_not_lost_on_the_way(net_error: int, failure
     assert [request.failure for request in requests if request.url == url] == [failure]
 
 
+def test_an_answer_that_the_page_did_not_wait_for_is_no_failure_and_told() -> None:
+    log = json.loads(text_of("h2"))
+    kinds, phases = log["constants"]["logEventTypes"], log["constants"]["logEventPhase"]
+    cancelled = kinds.setdefault(
+        "CANCELLED", max(kinds.values()) + 1
+    )  # the log holds names of what is in it alone
+    picture = next(
+        event for event in log["events"] if event.get("params", {}).get("url", "").endswith(".jpg")
+    )
+    log["events"].append({**picture, "type": cancelled, "phase": phases["PHASE_NONE"], "params": {}})
+    told = [request for request in parse_netlog(json.dumps(log)).requests if request.exchange.cancelled]
+    assert [(request.failure, request.exchange.until(0.0).cancelled) for request in told] == [(None, False)]
+
+
 def test_a_request_that_the_browsers_end_cut_off_did_not_come_from_its_cache() -> None:
     """It has a beginning and an end, and no answer in between."""
     log = json.loads(text_of("h2"))
