@@ -172,7 +172,7 @@ TRAPS: Mapping[str, Trap] = {
     ),
     "convert_to_avif": Trap({TURNED: nothing}),
     "inline_css": Trap(
-        {f"{FILTERS_AT}.inline.is_named": no, **UNNOTICED},
+        {f"{FILTERS_AT}.delivery.is_named": no, **UNNOTICED},
         seen="'URL': Invalid URL",
         head='<link rel=stylesheet id="theme" href=theme.css>',
         body="<script>new URL(document.getElementById('theme').href)</script>",
@@ -209,7 +209,7 @@ TRAPS: Mapping[str, Trap] = {
         f"canvas.getImageData(0, 0, 1, 1); {ask('`read`')} }}</script>",
     ),
     "hint_preload_subresources": Trap(
-        {f"{FILTERS_AT}.delivery.holds_up": yes},
+        {"sites.optimise.script.holds_up": yes},
         seen=f"asks for what the original does not: {URL}old.js",
         body="<script nomodule src=old.js></script>",
         files={"old.js": "old()"},

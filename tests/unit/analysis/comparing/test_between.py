@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -107,14 +108,14 @@ def test_a_condition_without_trials_that_count_has_no_ratio(tmp_path: Path) -> N
 def test_a_first_paint_that_some_loads_did_not_come_to_is_not_known(tmp_path: Path) -> None:
     """Neither that it went, nor that it is within a bound."""
     a, b = two_runs(tmp_path)
-    for run, least in ((a, 6), (b, 0)):
-        edit(run, lambda record: record | {"painted": True})
-        edit(
-            run,
-            lambda record, least=least: (
-                record | ({} if record["block"] <= least else {"painted": False, "fcp_ms": None})
-            ),
+
+    def painted(record: dict[str, Any], blocks: int) -> dict[str, Any]:
+        return record | (
+            {"painted": True} if record["block"] <= blocks else {"painted": False, "fcp_ms": None}
         )
+
+    edit(a, partial(painted, blocks=6))
+    edit(b, partial(painted, blocks=0))
     for change in changed(a, b, "fcp_ms"):
         assert change.n == (6, 0)
         assert (change.lost, change.verdict) == (False, Verdict.UNKNOWN)
