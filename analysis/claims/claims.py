@@ -331,6 +331,8 @@ def _row(
     pages = () if "page" in asked.claim.named else asked.pages  # which the claim says itself
     where = setting_text(asked.setting, pages, measured.wording)
     known = seen.n > 0
+    if verdict in (ClaimVerdict.HOLDS, ClaimVerdict.FAILS) and _at_the_limit(asked.claim, seen, floor):
+        verdict = ClaimVerdict.UNKNOWN
     twice = _measured_twice(asked, measured)
     idle = known and twice == asked.pages
     notes = (*asked.notes, *_missing(asked, absent, measured), *zeros)
@@ -354,6 +356,14 @@ def _row(
     )
     row = against_published(row) if asked.claim.is_published else row
     return replace(row, sentence=sentence(row, measured.certainty.margin))
+
+
+def _at_the_limit(claim: Claim, seen: Comparison, floor: float | None) -> bool:
+    """Whether a ratio is no farther from what is expected of it than equal conditions lie apart: no finding."""
+    limits = [claim.ratio_below, *(claim.ratio_within or ())]
+    return floor is not None and any(
+        abs(log_of(seen.ratio) - math.log(limit)) <= math.log(floor) for limit in limits if limit
+    )
 
 
 def _measured_twice(asked: _Asked, measured: Measured) -> tuple[str, ...]:

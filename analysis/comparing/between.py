@@ -20,6 +20,7 @@ from analysis.claims.claimresult import absence
 from analysis.comparing.matching import ConditionKey, ConditionRow, Matched, Side, key
 from analysis.labels import metrics
 from analysis.runs.exclude import left_out_text
+from analysis.statistics import LEAST_PAIRS
 from analysis.statistics.compare import (
     ALPHA,
     NOTHING,
@@ -33,7 +34,7 @@ from analysis.statistics.compare import (
     level_of_choice,
     told,
 )
-from analysis.statistics.contrast import Sample, Statistic, welch
+from analysis.statistics.contrast import Sample, Statistic, mean_of, welch
 from analysis.statistics.floor import Floors, floors
 from harness.errors import RecordsError
 from harness.study.defaultclaims import Compared, baseline_among
@@ -45,6 +46,7 @@ SETTING = (
 )
 
 
+Levels = Mapping[str, Sample]  # by machine or lane
 # A difference up to this is within every bound: blocked time is what tasks take beyond 50 ms, so a few ms are chance.
 ALWAYS_WITHIN: Mapping[str, float] = {"tbt_ms": 50.0}
 # What vitals alone tell; a first paint after the load event is one of them.
@@ -211,10 +213,14 @@ def changes(a: Side, b: Side, found: Matched, metric: str, certainty: Certainty)
     blocks = [_blocks(side, metric) for side in (a, b)]
     equal = [_floors(side, each, certainty) for side, each in zip((a, b), blocks, strict=True)]
     values = [(blocks[0].values(one["cell"]), blocks[1].values(other["cell"])) for one, other in found.pairs]
+    levels = [
+        (blocks[0].values_by_run(one["cell"]), blocks[1].values_by_run(other["cell"]))
+        for one, other in found.pairs
+    ]
     absent = [absent_text((a, b), pair, metric) for pair in found.pairs]
     comparisons = [
         NOTHING if why else _compared(before, after, certainty)
-        for why, (before, after) in zip(absent, values, strict=True)
+        for why, (before, after) in zip(absent, levels, strict=True)
     ]
     said = _told(comparisons, certainty)
     relatives = _relatives(blocks, found.pairs, certainty)
@@ -290,7 +296,8 @@ def _refuse(side: Side) -> Never:
 
 
 def _blocks(side: Side, metric: str) -> Blocks:
-    counted = side.sifted.by_metric
+    """The values of a run by its machines and lanes, which are called alike in either run."""
+    counted = side.sifted.by_metric.assign(run="")
     return Blocks(counted if metric in counted else counted.assign(**{metric: math.nan}), metric)
 
 
@@ -304,11 +311,30 @@ def direction_alone(a: Sample, b: Sample, certainty: Certainty) -> Comparison:
     return replace(NOTHING, p=certainty.p(min(1.0, 2 * min(of.p_not_above(0.0), of.p_not_below(0.0)))))
 
 
-def _compared(a: Sample, b: Sample, certainty: Certainty) -> Comparison:
-    """Two independent samples of times; without any, or with a value of 0 or less, there is no ratio."""
-    if not a.size or not b.size or min(a.min(), b.min()) <= 0:
-        return direction_alone(a, b, certainty)
-    return described(welch(np.log(b), np.log(a)), min(a.size, b.size), 2, certainty)
+def _compared(a: Levels, b: Levels, certainty: Certainty) -> Comparison:
+    """Two runs' times by machine or lane; without any, or with a value of 0 or less, there is no ratio."""
+    every = _pooled(a), _pooled(b)
+    if not all(each.size for each in every) or min(each.min() for each in every) <= 0:
+        return direction_alone(*every, certainty)
+    logs_a, logs_b = ({name: np.log(values) for name, values in of.items()} for of in (a, b))
+    return _apart(logs_a, logs_b, certainty)
+
+
+def _apart(a: Levels, b: Levels, certainty: Certainty) -> Comparison:
+    """How far B lies above A, both independent. Machines or lanes that both runs have are set against themselves: of
+    which blocks each makes is chance, and one may be the faster.
+    """
+    shared = [name for name in a if name in b and min(a[name].size, b[name].size) >= LEAST_PAIRS]
+    parts = [welch(b[name], a[name]) for name in shared]
+    if len(parts) > 1 and all(math.isfinite(part.centre) for part in parts):
+        n = min(sum(of[name].size for name in shared) for of in (a, b))
+        return described(mean_of(parts, random=False), n, 2, certainty)
+    every_a, every_b = _pooled(a), _pooled(b)
+    return described(welch(every_b, every_a), min(every_a.size, every_b.size), 2, certainty)
+
+
+def _pooled(levels: Levels) -> Sample:
+    return np.concatenate([*levels.values(), np.array([])])
 
 
 def difference(
@@ -334,10 +360,9 @@ def _relatives(
         if base is pair:
             continue
         a, b = (
-            each.ratios(mine["cell"], its["cell"]) for each, mine, its in zip(blocks, pair, base, strict=True)
+            each.by_run(mine["cell"], its["cell"]) for each, mine, its in zip(blocks, pair, base, strict=True)
         )
-        there = a.size and b.size
-        comparison = described(welch(b, a), min(a.size, b.size), 2, certainty) if there else NOTHING
+        comparison = _apart(a, b, certainty) if a and b else NOTHING
         comparisons[number] = (base[0], comparison)
     said = _told([comparison for _, comparison in comparisons.values()], certainty)
     return {

@@ -156,7 +156,10 @@ def _times(records: pd.DataFrame, sifted: Sifted, metric: str, certainty: Certai
     condition = records.groupby(["run", "cell"], dropna=False).ngroup()
     residual = residuals(pd.to_numeric(records[metric], errors="coerce"), condition, counts)
     known = residual[np.isfinite(residual)]
-    mine, others = (known[counts[known.index] == kept].to_numpy(dtype=float) for kept in (False, True))
-    if not mine.size or not others.size:
+    lost, others = (known[counts[known.index] == kept] for kept in (False, True))
+    if not lost.size or not others.size:
         return None
-    return described(welch(mine, others), int(mine.size), 1, certainty)
+    # What disturbs a block disturbs several of its attempts alike: they are one observation.
+    blocks = lost.groupby([records.loc[lost.index, name] for name in ("run", "block")]).mean()
+    statistic = welch(blocks.to_numpy(dtype=float), others.to_numpy(dtype=float))
+    return described(statistic, int(lost.size), 1, certainty)

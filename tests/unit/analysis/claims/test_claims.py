@@ -15,12 +15,14 @@ import pytest
 from scipy import stats
 
 from analysis.claims.claimresult import ClaimRow, ClaimVerdict, subject_text
-from analysis.claims.claims import APART, evaluated, over_pages
+from analysis.claims.claims import APART, Floored, evaluated, over_pages
 from analysis.claims.measured import Measured
+from analysis.evaluation.explored import CellFloors
 from analysis.evaluation.results import evaluate
 from analysis.runs.rundirectory import load
 from analysis.statistics.compare import Certainty, Verdict, benjamini_hochberg
 from analysis.statistics.contrast import Method, mean
+from analysis.statistics.floor import floors
 from harness.study.claim import Claim
 from tests.facts import tells
 from tests.unit.analysis.synthetic import Synthetic
@@ -56,6 +58,7 @@ def rows(
     runs: Mapping[str, float] | None = None,
     late: Mapping[tuple[str, str], int] | None = None,
     like: Sequence[ClaimRow] | None = None,
+    floors_of: Mapping[str, Floored] | None = None,
 ) -> tuple[ClaimRow, ...]:
     """The claim where h2 takes `ratios` (by page) of http1; `runs`: further factors; `values`: fixed ones; `late`: how
     many loads of a page by a protocol time out.
@@ -73,7 +76,7 @@ def rows(
                     ms = math.inf
                 value = values[condition["protocol"]] if values else ms
                 records.append({"run": run, "block": block, "cell": cell, "plt_ms": ms, claim.metric: value})
-    return evaluated([claim], Measured(conditions, pd.DataFrame(records), SURE), like=like)
+    return evaluated([claim], Measured(conditions, pd.DataFrame(records), SURE), floors_of, like=like)
 
 
 def one(claim: Claim, ratio: float, **settings: Any) -> ClaimRow:
@@ -283,6 +286,25 @@ def test_a_budget_is_judged_by_the_mean_of_many_values_too() -> None:
     assert seen is not None
     assert 24 * seen.ratio == pytest.approx(np.mean(few_large))
     assert (seen.n, seen.runs) == (20, 1)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "verdict"),
+    [
+        (0.9, ClaimVerdict.HOLDS),
+        (0.985, ClaimVerdict.UNKNOWN),
+        (1.015, ClaimVerdict.UNKNOWN),
+        (1.1, ClaimVerdict.FAILS),
+    ],
+)
+def test_what_is_below_the_floor_neither_holds_nor_fails(ratio: float, verdict: ClaimVerdict) -> None:
+    """Equal conditions lie as far apart: that is no finding."""
+    equal = CellFloors(floors({0: [np.array([0.03, -0.03] * 5)]}), {0: 0, 1: 0})
+    claim = replace(FASTER, ratio_below=1.0)
+    assert one(claim, ratio, blocks=30).verdict in (ClaimVerdict.HOLDS, ClaimVerdict.FAILS)
+    seen = one(claim, ratio, blocks=30, floors_of={claim.metric: equal})
+    assert seen.floor == pytest.approx(1.023, abs=0.002)
+    assert seen.verdict is verdict
 
 
 def test_no_ratio_of_another_metric_holds_where_a_load_timed_out() -> None:

@@ -22,7 +22,7 @@ from analysis.statistics.compare import Certainty, Verdict
 from analysis.statistics.contrast import welch
 from harness.errors import RecordsError
 from tests.facts import tells
-from tests.unit.analysis.runpairs import STUDY, edit, measured_twice, slower, two_runs, unchanged
+from tests.unit.analysis.runpairs import STUDY, edit, measured_twice, scaled, slower, two_runs, unchanged
 
 pytestmark = pytest.mark.thorough
 
@@ -103,6 +103,25 @@ def test_a_condition_without_trials_that_count_has_no_ratio(tmp_path: Path) -> N
         assert change.relative is not None
         assert change.relative.comparison.n == 0
         assert change.against(20) is Bounded.ABOVE  # lost
+
+
+def test_lanes_of_unlike_speed_move_no_ratio_by_their_shares(tmp_path: Path) -> None:
+    """A's blocks are made half by half, of B's the slow lane makes a quarter."""
+    a, b = two_runs(tmp_path, study=replace(STUDY, trials=12, pages=("one",), rtts_ms=(50.0,)))
+
+    def made(record: dict[str, Any], slow: int) -> dict[str, Any]:
+        lane = 2 if record["block"] <= slow else 1
+        return scaled(record, 1.3 if lane == 2 else 1.0) | {"lane": lane, "lanes": 2}
+
+    edit(a, partial(made, slow=6))
+    edit(b, partial(made, slow=3))
+    for change in changed(a, b):
+        assert change.n == (12, 12)
+        assert change.verdict not in DIRECTED
+        assert change.comparison.ratio == pytest.approx(1, abs=0.02)
+    edit(b, lambda record: record | {"lane": record["lane"] + 2, "lanes": 4})  # nobody in common
+    assert {change.verdict for change in changed(a, b)} <= {Verdict.UNKNOWN, Verdict.FASTER}
+    assert min(change.comparison.ratio for change in changed(a, b)) < 0.97
 
 
 def test_a_first_paint_that_some_loads_did_not_come_to_is_not_known(tmp_path: Path) -> None:

@@ -85,6 +85,17 @@ def test_what_was_left_out_is_compared_in_time() -> None:
     assert seen.bias == pytest.approx(1 - 0.05 * 32 / 192, abs=0.003)
 
 
+def test_the_attempts_of_a_block_are_one_disturbance() -> None:
+    """Twelve attempts of three blocks, each block with a disturbance of its own, tell little of the next one."""
+    made = records(lambda block, _: block < 3)
+    lost = made["foreign_cpu_share"] == 1.0
+    made.loc[lost, "plt_ms"] *= 1 + 0.1 * made.loc[lost, "block"]
+    seen = found(made)
+    assert seen.times is not None
+    assert seen.times.n == 12
+    assert seen.times.low < 1 < seen.times.ratio
+
+
 def test_a_slower_run_that_loses_more_makes_no_loss_longer() -> None:
     fast = records(lambda block, _: block % 10 == 0)
     slow = records(lambda block, _: block % 2 == 0)
