@@ -331,7 +331,9 @@ def _row(
     pages = () if "page" in asked.claim.named else asked.pages  # which the claim says itself
     where = setting_text(asked.setting, pages, measured.wording)
     known = seen.n > 0
-    if verdict in (ClaimVerdict.HOLDS, ClaimVerdict.FAILS) and _at_the_limit(asked.claim, seen, floor):
+    if verdict in (ClaimVerdict.HOLDS, ClaimVerdict.FAILS) and _at_the_limit(
+        asked.claim, verdict, seen, floor
+    ):
         verdict = ClaimVerdict.UNKNOWN
     twice = _measured_twice(asked, measured)
     idle = known and twice == asked.pages
@@ -358,8 +360,14 @@ def _row(
     return replace(row, sentence=sentence(row, measured.certainty.margin))
 
 
-def _at_the_limit(claim: Claim, seen: Comparison, floor: float | None) -> bool:
-    """Whether a ratio is no farther from what is expected of it than equal conditions lie apart: no finding."""
+def _at_the_limit(claim: Claim, verdict: ClaimVerdict, seen: Comparison, floor: float | None) -> bool:
+    """Whether a difference is no farther from what is expected of it than equal conditions lie apart: no finding.
+
+    That a ratio lies around 1 is no difference.
+    """
+    low, high = claim.ratio_within or (math.inf, -math.inf)
+    if verdict is ClaimVerdict.HOLDS and low < 1 < high:
+        return False
     limits = [claim.ratio_below, *(claim.ratio_within or ())]
     return floor is not None and any(
         abs(log_of(seen.ratio) - math.log(limit)) <= math.log(floor) for limit in limits if limit

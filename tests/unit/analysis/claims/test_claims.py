@@ -305,6 +305,8 @@ def test_what_is_below_the_floor_neither_holds_nor_fails(ratio: float, verdict: 
     seen = one(claim, ratio, blocks=30, floors_of={claim.metric: equal})
     assert seen.floor == pytest.approx(1.023, abs=0.002)
     assert seen.verdict is verdict
+    around = replace(FASTER, ratio_within=(0.98, 1.02))
+    assert one(around, 1.0, blocks=30, floors_of={claim.metric: equal}).verdict is ClaimVerdict.HOLDS
 
 
 def test_no_ratio_of_another_metric_holds_where_a_load_timed_out() -> None:
