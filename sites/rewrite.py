@@ -23,6 +23,7 @@ from importlib import resources
 
 import rjsmin  # type: ignore[import-untyped, unused-ignore]  # has no types
 
+from harness.model.protocol import Headers
 from sites import flight
 from sites.charset import PRESCAN_BYTES, charset_within, meta_name, standard_name
 from sites.flight import TextEdit
@@ -77,10 +78,12 @@ _ENCODED_LINKS = {
 _SCHEME_NAME = re.compile(rb"(https?):([\"'`])")
 _META = re.compile(rb"(?i)<meta\b[^<>]{0,20000}>")
 _CSP = re.compile(rb"(?i)http-equiv\s{0,5}=\s{0,5}[\"']?(?:(?:x-)?content-security-policy|x-webkit-csp)")
+UPGRADE = "upgrade-insecure-requests"  # a directive of policies
 TAG_BYTES = 20_000  # of the longest tag that is read
 _TAG = re.compile(rb"(?i)<(iframe|link|script)(?=[\s/])")
 _ATTRIBUTES = re.compile(rb"""(?>[^<>"']+|"[^"]*"|'[^']*')*""")
 _VALUE = rb"""\s{0,5}=\s{0,5}\\?(?:"([^"<>\\]*)\\?"|'([^'<>\\]*)\\?'|([^\s"'<>\\]+))"""
+_CONTENT = re.compile(rb"(?i)[\s\"'/]content" + _VALUE)
 _FRAME_CSP = re.compile(rb"(?i)\s{1,50}csp" + _VALUE)
 _INTEGRITY = re.compile(rb"(?i)\s{1,50}integrity" + _VALUE)
 _LINK_INTEGRITY = re.compile(rb"(?i)\s{0,50};\s{0,50}integrity" + _VALUE)
@@ -182,6 +185,17 @@ def drop_policies(html: bytes) -> tuple[bytes, int]:
 
     html, attributes = _counted_tags(without, html)
     return html, elements + attributes
+
+
+def asks_for_https(headers: Headers, html: bytes) -> bool:
+    """Whether a document has its requests under http made under https: by a policy of its headers or in itself."""
+    policies = [value for name, value in headers if name.lower() == "content-security-policy"]
+    for element in _META.finditer(html):
+        content = _CONTENT.search(element[0]) if _CSP.search(element[0]) else None
+        if content:
+            policies.append((content[1] or content[2] or content[3] or b"").decode("latin-1"))
+    directives = (directive.split() for policy in policies for directive in re.split("[;,]", policy.lower()))
+    return any(directive[:1] == [UPGRADE] for directive in directives)
 
 
 def integrity_digests(body: bytes) -> tuple[bytes, ...]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from functools import partial
 
 from harness.errors import ArchiveError
@@ -27,9 +30,10 @@ SERVER_HEADERS = words(
 )
 # Fonts, scripts' fetches and Resource Timing of other hosts need these; many recorders lost them.
 OPEN_HEADERS = ("Access-Control-Allow-Origin", "Timing-Allow-Origin")
-# Over https the testbed has no server of plain http, and a script of a page that was recorded over http may put a link
-# to one together, which no rewriting finds: the browser shall take it for https, before its rules for mixed content.
-UPGRADE_HEADER = ("Content-Security-Policy", "upgrade-insecure-requests")
+# Over https the testbed has no server of plain http, and a script may put a link to one together, which no rewriting
+# finds. Of a page that was recorded over http, or with this policy, the browser shall take it for https, before its
+# rules for mixed content.
+UPGRADE_HEADER = ("Content-Security-Policy", rewrite.UPGRADE)
 SCRIPTED_TYPES = HTML_TYPES | SCRIPT_TYPES
 # What a browser asks with whether a response that it has kept still holds; by its ETag, where it has one.
 VALIDATORS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
@@ -37,6 +41,10 @@ VALIDATORS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
 PROXY_QUESTION, FORBIDDEN = 407, 403
 HEADER_LIMIT_CHARACTERS = 8000  # the longest that all servers take from a file or a configuration
 TEXTS_LIMIT_BYTES = 1_000_000_000  # of one site; they are in memory together
+# Beside these words of Cache-Control or Pragma no browser looks at Expires.
+CACHE_HEADERS = words("cache-control pragma")
+WITHOUT_EXPIRES = re.compile(r"(?i)(?<![\w-])(?:max-age|no-cache|no-store)(?![\w-])")
+LONGEST_S = 2**31 - 1  # that all browsers take (RFC 9111, 1.2.2)
 # Compression with a dictionary that the browser got before (RFC 9842).
 DICTIONARY_CODINGS = words("dcb dcz")
 
@@ -194,14 +202,15 @@ class Draft:
 
 def draft(url: Url, entry: Entry, treatment: Treatment, changes: Counter[str]) -> Draft:
     """The draft of what `url` answers under its scheme; every kind of change is counted in `changes`."""
-    response = _made_whole(treatment.archive.read(entry), changes)
+    response = _lasting(_made_whole(treatment.archive.read(entry), changes), changes)
     if response.status == PROXY_QUESTION:
         changes["answers with status 407 (the question of a proxy, here an error) served with 403"] += 1
     recorded_coding, text = _decoded(response, changes)
     mime = response.mime or sniffed_type(text or b"")
     coding, level = treatment.coding(mime, recorded_coding) if text else (recorded_coding, None)
     headers, added = _headers(response, treatment, changes)
-    if treatment.scheme == "https" and treatment.other_scheme and mime in HTML_TYPES:
+    document = mime in HTML_TYPES and treatment.scheme == "https"
+    if document and (treatment.other_scheme or rewrite.asks_for_https(response.headers, text or b"")):
         changes["documents told to ask for everything under https"] += 1
         added = (*added, UPGRADE_HEADER)
     round_trip_ms = treatment.round_trips_ms.get(entry.host)
@@ -243,6 +252,31 @@ def _made_whole(response: Response, changes: Counter[str]) -> Response:
     changes["answers 206 that hold all of a body served with status 200"] += 1
     headers = tuple(header for header in response.headers if header[0].lower() != "content-range")
     return replace(response, status=200, headers=headers)
+
+
+def _lasting(response: Response, changes: Counter[str]) -> Response:
+    """The response. The date until which a browser could keep it, long past, is made the seconds that it had then."""
+    controls = tuple(value for name, value in response.headers if name.lower() == "cache-control")
+    said = ", ".join(value for name, value in response.headers if name.lower() in CACHE_HEADERS)
+    until = _date(response.header("Expires"))
+    since = _date(response.header("Date"))
+    if until is None or since is None or until <= since or WITHOUT_EXPIRES.search(said):
+        return response
+    changes["Expires headers served as max-age, counted from the date of the recording"] += 1
+    max_age = f"max-age={min(int((until - since).total_seconds()), LONGEST_S)}"
+    others = tuple(
+        header for header in response.headers if header[0].lower() not in ("cache-control", "expires")
+    )
+    return replace(response, headers=(*others, ("Cache-Control", ", ".join((*controls, max_age)))))
+
+
+def _date(text: str | None) -> datetime | None:
+    """A date as headers have it; None for none, and for what is no date."""
+    try:
+        date = parsedate_to_datetime(text or "")
+    except (OverflowError, ValueError):
+        return None
+    return date if date.tzinfo else date.replace(tzinfo=UTC)
 
 
 def _move(made: Draft, recorded: bytes, treatment: Treatment, changes: Counter[str]) -> None:

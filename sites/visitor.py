@@ -6,16 +6,17 @@ travels by way of a command line, so HTTrack gets none of it: such pages are rec
 
 from __future__ import annotations
 
+import base64
 import re
 import runpy
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from http.cookiejar import LoadError, MozillaCookieJar
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from harness.errors import ArchiveError, UsageError
 from harness.input.shown import clipped, one_line
@@ -27,6 +28,10 @@ COOKIE_FILE_BYTES = 10_000_000
 SHORTEST_SECRET = 8  # characters: what is shorter stands in any text by chance
 ENTRY = "before"  # the function of a script
 HIDDEN = "(hidden)"
+# What one character may stand as: a space as in a form, and what is not alike in the two alphabets of base64.
+_IN_TEXT: Mapping[str, str] = {" ": " +", "+": " +"}
+_IN_BASE64: Mapping[str, str] = {"+": "+- ", "/": "/_"}
+_CHARACTER = re.compile(r"(?s)%[0-9A-Fa-f]{2}|.")
 _NAME, _VALUE = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"), re.compile(r"[\x20-\x7e\x80-\xff]*")
 _ELSEWHERE: Mapping[str, str] = {"cookie": "--cookie", "user-agent": "--user-agent"}
 _OF_BROWSER = frozenset(
@@ -164,16 +169,56 @@ def _line_of(path: Path) -> str:
 
 
 def hidden(text: str, secrets: Iterable[str]) -> str:
-    """The text without what is secret, as it is or as URLs have it."""
-    for secret in secrets:
-        for spelled in (secret, quote(secret, safe="")):
-            text = text.replace(spelled, HIDDEN)
+    """The text without what is secret: as it is, as URLs have it (escaped also several times over), or in base64."""
+    for secret in sorted(secrets, key=len, reverse=True):  # one may be a part of another
+        for spelling in _spellings(secret):
+            text = spelling.sub(HIDDEN, text)
     return text
 
 
 def without_secrets(response: Response, secrets: tuple[str, ...]) -> Response | None:
-    """The response without headers that say what is secret; None when its address does."""
-    if hidden(response.url, secrets) != response.url:
+    """The response without headers and words of its status that say what is secret; None when its address does."""
+
+    def tells(text: str) -> bool:
+        return hidden(text, secrets) != text
+
+    if tells(response.url):
         return None
-    kept = tuple((name, value) for name, value in response.headers if hidden(value, secrets) == value)
-    return response if kept == response.headers else replace(response, headers=kept)
+    kept = tuple((name, value) for name, value in response.headers if not tells(f"{name}: {value}"))
+    reason = "" if tells(response.reason) else response.reason
+    same = (kept, reason) == (response.headers, response.reason)
+    return response if same else replace(response, headers=kept, reason=reason)
+
+
+@cache
+def _spellings(secret: str) -> tuple[re.Pattern[str], ...]:
+    """Patterns of a secret as text and, wherever it begins within three bytes, as base64."""
+    octets = secret.encode()
+    patterns = [_pattern(secret, _IN_TEXT)]
+    for before in range(3):
+        code = base64.b64encode(bytes(before) + octets).decode()
+        # Without the characters that also hold bits of what stands before or behind.
+        own = code[-(-8 * before // 6) : 8 * (before + len(octets)) // 6]
+        patterns.append(_pattern(own, _IN_BASE64))
+    return tuple(patterns)
+
+
+def _pattern(text: str, alike: Mapping[str, str]) -> re.Pattern[str]:
+    """Finds the text with any of its characters escaped. The escapes that it has stay: what they stand for may be
+    known to everybody, as the address of the page in a cookie is.
+    """
+    choices = (
+        "|".join(_spelled(one) for one in alike.get(character, character))
+        if len(character) == 1
+        else _escape(character[1:])
+        for character in _CHARACTER.findall(text)
+    )
+    return re.compile("".join(f"(?:{choice})" for choice in choices))
+
+
+def _spelled(character: str) -> str:
+    return f"{re.escape(character)}|{''.join(_escape(f'{octet:02x}') for octet in character.encode())}"
+
+
+def _escape(octet: str) -> str:
+    return f"%(?:25){{0,9}}(?i:{octet})"

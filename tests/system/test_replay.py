@@ -33,6 +33,7 @@ window[name] = () => ask('/called.png');
 document.head.append(Object.assign(document.createElement('script'), {src: '/data?callback=' + name}));
 ask('/day.png?d=' + new Date().toISOString().slice(0, 10));
 ask(('https:' == document.location.protocol ? 'https://ssl.' : 'http://www.') + 'wikipedia.org/branch.png');
+document.head.append(Object.assign(document.createElement('script'), {src: 'http:' + '//cdn.example/upgraded.js'}));
 if (isSecureContext) ask('/secure-' + crypto.randomUUID().length + '.png');
 if (location.protocol == 'http:') location.href = location.href.replace('http:', 'https:');
 """
@@ -72,6 +73,7 @@ def recording(root: Path) -> Archive:
             response("https://frame.example/", frame.encode(), HTML[:1], others),
             response("https://frame.example/in-frame.png?r=0.123", picture(), png, others),
             response("https://cdn.example/mixed.png", picture(), png, others),
+            response("https://cdn.example/upgraded.js", b"0", SCRIPTED, others),
         ],
     )
 
@@ -110,11 +112,12 @@ def test_the_page_loads_whole_over_every_scheme_under_its_own_name(twice: list[L
     for load in twice:
         assert (load.record.outcome, load.record.reason) == (Outcome.OK, None)
         seen = load.record.observation
-        assert (seen.requests, seen.missed, seen.failed_requests) == (10, (), 0), load.record
+        assert (seen.requests, seen.missed, seen.failed_requests) == (11, (), 0), load.record
         assert {
             "en.wikipedia.org/secure-36.png",
             "ssl.wikipedia.org/branch.png",
             "cdn.example/mixed.png",
+            "cdn.example/upgraded.js",  # by a script, under http: the page's policy makes it https
             "en.wikipedia.org/called.png",  # by a script that called the function it was asked for
         } <= set(load.asked)
 

@@ -375,6 +375,31 @@ def test_policies_go_and_documents_recorded_over_http_ask_for_everything_under_h
     assert upgrade not in served(made, "/s.js").headers
 
 
+@pytest.mark.parametrize("served_by", ["https", "http"])
+def test_a_document_recorded_over_https_keeps_that_it_asks_for_everything_under_https(
+    tmp_path: Path, served_by: str
+) -> None:
+    upgrade = ("Content-Security-Policy", "upgrade-insecure-requests")
+    html = b'<meta http-equiv="Content-Security-Policy" content="upgrade-insecure-requests">'
+    policy = ("Content-Security-Policy", "script-src 'none'; upgrade-insecure-requests")
+    base = "https://site.example/"
+    made = materialise(
+        archive(
+            tmp_path,
+            page(html),
+            page(b"x", f"{base}header", (*HTML, policy)),
+            page(gzip.compress(html), f"{base}coded", (*HTML, ("Content-Encoding", "gzip"))),
+            page(b"x", f"{base}neither"),
+            page(html, f"{base}s.js", (*SCRIPT, policy)),
+        ),
+        served_by,
+    )
+    told = {each.path for each in made.objects if upgrade in each.headers}
+    assert told == ({"/", "/header", "/coded"} if served_by == "https" else set())
+    assert all(("Content-Security-Policy", policy[1]) not in each.headers for each in made.objects)
+    assert noted(made, "3 documents told") is (served_by == "https")
+
+
 def test_local_hosts_share_a_certificate_which_comes_first(tmp_path: Path) -> None:
     stored = archive(
         tmp_path, page(b"x"), page(b"x", "https://127.0.0.1:8000/"), page(b"x", "https://localhost/")

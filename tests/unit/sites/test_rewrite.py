@@ -7,7 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
+from harness.model.protocol import Headers
 from sites.rewrite import (
+    asks_for_https,
     drop_integrity,
     drop_link_integrity,
     drop_policies,
@@ -142,6 +144,45 @@ def test_policies_in_the_document_are_dropped() -> None:
     assert drop_policies(html) == (b'<meta charset="utf-8"><meta name=x content=y>', 2)
 
 
+POLICY = "Content-Security-Policy"
+
+
+@pytest.mark.parametrize(
+    ("headers", "html"),
+    [
+        (((POLICY.lower(), "default-src *;Upgrade-Insecure-Requests"),), b""),
+        (((POLICY, "img-src *"), (POLICY, "img-src *, upgrade-insecure-requests; font-src *")), b""),
+        (
+            (),
+            b"<meta charset=utf-8><META HTTP-EQUIV=Content-Security-Policy CONTENT=upgrade-insecure-requests>",
+        ),
+        (
+            (),
+            b"<meta content=\"script-src 'self'; upgrade-insecure-requests\"http-equiv='content-security-policy'>",
+        ),
+        ((), b"<meta http-equiv='content-security-policy'content='upgrade-insecure-requests;'>"),
+    ],
+)
+def test_a_document_asks_for_everything_under_https(headers: Headers, html: bytes) -> None:
+    assert asks_for_https(headers, html)
+
+
+@pytest.mark.parametrize(
+    ("headers", "html"),
+    [
+        ((), b""),
+        (((POLICY, "script-src 'none'; report-uri /upgrade-insecure-requests"),), b""),
+        (((POLICY, "script-src upgrade-insecure-requests"),), b""),
+        (((f"{POLICY}-Report-Only", "upgrade-insecure-requests"),), b""),
+        ((("Upgrade-Insecure-Requests", "1"),), b"<p>upgrade-insecure-requests"),
+        ((), b"<meta name=description content=upgrade-insecure-requests>"),
+        ((), b"<meta http-equiv=content-security-policy data-content=upgrade-insecure-requests>"),
+    ],
+)
+def test_what_asks_for_nothing_under_https(headers: Headers, html: bytes) -> None:
+    assert not asks_for_https(headers, html)
+
+
 @pytest.mark.parametrize(
     ("html", "without"),
     [
@@ -272,6 +313,7 @@ def test_a_header_names_what_a_pushed_out_meta_means(label: str, named: str) -> 
         b'"https://www.example.com/a/b.js",',
         b"<meta ",
         b"<meta http-equiv=",
+        b"<meta http-equiv=content-security-policy content='x'>",
         b"<iframe ",
         b"<iframe '\"",
         b"<script a=\"<iframe b='",
@@ -296,6 +338,7 @@ def test_every_step_takes_time_linear_in_the_body(unit: bytes) -> None:
         before = time.process_time()
         for scheme in ("http", "https"):
             rewrite_links(body, scheme, HOSTS)
+        asks_for_https((), body)
         drop_policies(body)
         drop_integrity(body, ())
         drop_link_integrity(body.decode("latin-1"), ())

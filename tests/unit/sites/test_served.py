@@ -1,4 +1,6 @@
-"""What becomes of one recorded response: bodies that no replay can code, and texts that are too large together."""
+"""What becomes of one recorded response: bodies that no replay can code, texts that are too large together, dates until
+which an answer could be kept.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ import pytest
 
 from harness.errors import ArchiveError
 from harness.model.condition import Compression
+from harness.model.protocol import Headers
 from harness.model.settings import ThinkTime
 from sites.archive import Archive, write_archive
 from sites.response import Response
@@ -62,3 +65,57 @@ def test_texts_that_are_too_large_together_are_refused(tmp_path: Path) -> None:
     assert len(drafts(stored, Counter(), "https", Memory(0))) == 6
     with pytest.raises(ArchiveError, match="of one page"):
         drafts(stored, Counter(), memory=Memory(4900))
+
+
+EXPIRES = ("Expires", "Tue, 06 Aug 2013 12:10:00 GMT")
+DATE = ("Date", "Tue, 06 Aug 2013 12:00:00 GMT")
+
+
+@pytest.mark.parametrize(
+    ("recorded", "told"),
+    [
+        ((DATE, EXPIRES), "max-age=600"),
+        (
+            (EXPIRES, ("Cache-Control", "public"), DATE, ("cache-control", "s-maxage=9")),
+            "public, s-maxage=9, max-age=600",
+        ),
+        (
+            (("date", "Tuesday, 06-Aug-13 12:00:00 GMT"), ("expires", "Tue Aug  6 12:10:00 2013")),
+            "max-age=600",
+        ),
+        ((DATE, ("Expires", "Fri, 31 Dec 9999 23:59:59 GMT")), "max-age=2147483647"),
+    ],
+)
+def test_how_long_an_answer_may_be_kept_counts_from_the_recording(
+    tmp_path: Path, recorded: Headers, told: str
+) -> None:
+    changes: Counter[str] = Counter()
+    (made,) = drafts(archive(tmp_path, Response(URL, 200, (HTML, *recorded), b"x")), changes)
+    served = made.finish()
+    said = [(name.lower(), value) for name, value in served.headers]
+    assert [value for name, value in said if name == "cache-control"] == [told]
+    assert served.header("Expires") is None
+    assert [count for what, count in changes.items() if "max-age" in what] == [1]
+
+
+@pytest.mark.parametrize(
+    "recorded",
+    [
+        (DATE, EXPIRES, ("Cache-Control", "public,Max-Age=60")),
+        (DATE, EXPIRES, ("Cache-Control", "no-cache")),
+        (DATE, EXPIRES, ("Cache-Control", "private"), ("Cache-Control", "no-store")),
+        (DATE, EXPIRES, ("Pragma", "no-cache")),
+        (EXPIRES,),
+        (DATE, ("Expires", "0")),
+        (DATE, ("Expires", DATE[1])),
+        (DATE, ("Expires", "Mon, 05 Aug 2013 12:00:00 GMT")),
+        (("Date", "never"), EXPIRES),
+        (DATE, ("Expires", "Tue, 06 Aug 99999999999999999999 12:10:00 GMT")),
+        (DATE, ("Cache-Control", "public")),
+    ],
+)
+def test_what_does_not_count_from_a_date_is_served_as_recorded(tmp_path: Path, recorded: Headers) -> None:
+    changes: Counter[str] = Counter()
+    (made,) = drafts(archive(tmp_path, Response(URL, 200, (HTML, *recorded), b"x")), changes)
+    assert made.headers == (HTML, *(header for header in recorded if header[0] != "Date"))
+    assert not tells(list(changes), "max-age")

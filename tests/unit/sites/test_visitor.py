@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -92,6 +94,59 @@ def test_what_says_a_secret_is_left_out() -> None:
     said = Response(PAGE, 200, (("X", "1"), ("Y", f"<{hushed}>")), b"")
     assert without_secrets(said, (hushed,)) == plain
     assert without_secrets(Response(f"{PAGE}?s=a%20b%2Fc%20d%2Fe%20f", 200, (), b""), (hushed,)) is None
+    named = Response(PAGE, 200, (("X", "1"), (HUSHED, "1")), b"", reason=f"OK {HUSHED}")
+    assert without_secrets(named, (HUSHED,)) == plain
+
+
+@pytest.mark.parametrize(
+    ("secret", "spelled"),
+    [
+        ("a b/c d/e f", "a%20b%2fc%20d%2fe%20f"),
+        ("a b/c d/e f", "a+b%2Fc+d/e+f"),
+        ("a b/c d/e f", "a%2520b%252Fc%2520d%25252Fe%2520f"),
+        ("it's (all) *!", "it's%20(all)%20*!"),  # by encodeURIComponent
+        ("it's (all) *!", "%69t%27s%20%28all%29%20%2A%21"),
+        ("s%3Ayes/no%2B", "s%3ayes%2fno%2b"),
+        ("s%3ayes.no", "s%253Ayes.no"),
+        ("caf%E9-noir", "caf%e9-noir"),
+        ("na\u00efve-one", "na%c3%afve-one"),
+        ("100%-of-it", "100%25-of-it"),
+    ],
+)
+def test_a_secret_is_known_in_every_spelling_of_urls(secret: str, spelled: str) -> None:
+    assert hidden(f"/a?b={spelled}&c", [secret]) == "/a?b=(hidden)&c"
+    assert without_secrets(Response(PAGE, 200, (("Location", f"/?b={spelled}"),), b""), (secret,)) == (
+        Response(PAGE, 200, (), b"")
+    )
+
+
+@pytest.mark.parametrize("before", ["", "x", "xy", "xyz"])
+@pytest.mark.parametrize("behind", ["", "1", "12"])
+def test_a_secret_is_known_within_base64(before: str, behind: str) -> None:
+    hushed = "\u00fb\u00ff>?~\u00fe\u00bf?>s%3A1"
+    code = base64.b64encode(f"{before}{hushed}{behind}".encode()).decode()
+    for spelled in (code, quote(code, safe=""), code.replace("+", "-").replace("/", "_"), code.rstrip("=")):
+        shown = hidden(f"/a?state={spelled}", [hushed])
+        assert "(hidden)" in shown
+        assert len(shown) <= len("/a?state=(hidden)") + len(before) + 8 + len("%3D%3D")
+
+
+def test_what_is_like_a_secret_stays() -> None:
+    secrets = ["a b/c d/e f", "%2Faccount%2F", HUSHED, "it's (all) *!"]
+    for text in (
+        "a-b/c-d/e-f",
+        "a%2Db%2Fc",
+        "/account/",  # which a cookie may name
+        HUSHED.lower(),
+        HUSHED[:-1],
+        "its (all) *!",
+        "it's (ALL) *!",
+    ):
+        assert hidden(text, secrets) == text
+
+
+def test_of_secrets_within_one_another_nothing_stays() -> None:
+    assert hidden("x=abcdefgh-ijkl", ["abcdefgh", "abcdefgh-ijkl"]) == "x=(hidden)"
 
 
 @pytest.mark.parametrize(
