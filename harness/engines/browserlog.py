@@ -16,6 +16,7 @@ from harness.model.protocol import Headers
 CLOCK_MS = 1.0  # logs count whole ms
 APART_MS = 2 * CLOCK_MS  # two times of one instant, each of them in whole ms
 NOT_MODIFIED = 304
+ERROR_STATUS = 400  # and above
 DOCUMENT_ASKED = "document_asked_ms"  # of a timeline: `started_ms` of the request for the document shown
 _USER = re.compile("^(https?://)[^/?#]*@")
 
@@ -177,7 +178,7 @@ class Request:
     def failed(self) -> bool:
         """No response, or one of an error status."""
         unanswered = self.status is None and not self.used_cache
-        return self.failure is not None or unanswered or (self.status or 0) >= 400
+        return self.failure is not None or unanswered or (self.status or 0) >= ERROR_STATUS
 
     @property
     def error(self) -> str:

@@ -160,6 +160,12 @@ def page_of(root: Path, name: str, body: str, *others: Response) -> Archive:
     return write_archive(root, name, About(START_URL, "t", "t", ()), [html(START_URL, body), *others])
 
 
+# Opens each kind of dialog and a window, and asks for what came of that.
+DIALOGS = """<script>alert("a"); onbeforeunload = () => 1;
+document.write("<img src='/" + [confirm("b"), prompt("c"), !!open("/d")].map(String) + "'>")</script>"""
+CANCELLED = f"{START_URL}false,null,false"  # what it asks for where nothing came of that
+
+
 def small_site(root: Path, name: str = "small", extra: str = "", head: str = "") -> Archive:
     """Two hosts, a style sheet, eight pictures and one that is not archived, recorded over https.
 

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import psutil
 import pytest
+from PIL import Image
 
 from harness.engines.firefox.driver import FirefoxBrowser
 from harness.engines.firefox.home import FirefoxMaker
@@ -58,8 +59,8 @@ AGAIN = """<img src="/kept.png"><img src="/kept.png"><script>
 for (let times = 0; times < 3; times++) {
   const asked = new XMLHttpRequest(); asked.open("GET", "/kept.png", false); asked.send();
 }</script>"""
-# A request with a password in its URL, and a frame that is sent to where no redirect may lead.
-ODD = """<iframe src="/away"></iframe><script>
+# A request with a password in its URL, a frame that is sent to where no redirect may lead, a module that is not there.
+ODD = """<iframe src="/away"></iframe><script type="module" src="/module.js"></script><script>
 const asked = new XMLHttpRequest(); asked.open("GET", "/gone", false, "me", "secret"); asked.send();
 </script>"""
 LATER = """onload = () => setTimeout(() => { new Image().src = "/late.png"; }, 0);"""
@@ -159,7 +160,23 @@ def test_what_a_page_works_after_its_load_event_is_no_part_of_it(
 
 
 def test_urls_hold_no_password(records: dict[tuple[str, Protocol], Record]) -> None:
-    assert records["odd", Protocol.H2].observation.missed == (f"{START_URL}gone",)
+    assert set(records["odd", Protocol.H2].observation.missed) == {
+        f"{START_URL}gone",
+        f"{START_URL}module.js",
+    }
+
+
+def test_no_window_opens_and_no_word_of_that_takes_of_the_height_of_the_page(tmp_path: Path) -> None:
+    archives = {"opens": page_of(tmp_path, "opens", "<script>open('/other')</script><p>text")}
+
+    def run() -> tuple[Record, tuple[int, int]]:
+        with lab(archives) as opened:
+            record = trial(opened, 1, cell("opens"), keep=["screenshot"], files=WORKSPACE / "kept")
+            return record, Image.open(WORKSPACE / "kept" / "screenshot.png").size
+
+    record, size = inside(run)
+    assert (record.outcome, record.reason) == (Outcome.OK, None)
+    assert (record.observation.missed, size) == ((), (1280, 656))
 
 
 def test_a_request_that_waits_for_its_answer_at_the_end_was_asked_for_when_it_was(tmp_path: Path) -> None:

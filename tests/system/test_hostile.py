@@ -18,7 +18,19 @@ from harness.trial.trial import browser_lab, run_trial
 from sites.archive import Archive, write_archive
 from sites.response import Response
 from sites.warc import About
-from tests.system.conftest import CHROMIUMS, OTHER_HOST, START_URL, condition, html, inside, picture, planned
+from tests.system.conftest import (
+    CANCELLED,
+    CHROMIUMS,
+    DIALOGS,
+    OTHER_HOST,
+    START_URL,
+    condition,
+    html,
+    inside,
+    page_of,
+    picture,
+    planned,
+)
 
 pytestmark = pytest.mark.side_by_side
 
@@ -120,6 +132,7 @@ def archives(root: Path) -> dict[str, Archive]:
     scripts = {**HONEST, **HANGING, **LEAVING}
     made = {name: page(root, name, script) for name, script in scripts.items()}
     made |= {name: crashing(root, name, script) for name, script in CRASHING.items()}
+    made["cancelled"] = page_of(root, "cancelled", DIALOGS)
     return {**made, "asking": asking(root), "redirecting": redirecting(root, "redirecting")}
 
 
@@ -163,6 +176,17 @@ def test_what_a_page_overwrites_changes_no_figure(records: dict[str, Record], na
     assert seen.lcp_ms is not None
     assert 3 * RTT_MS < seen.fcp_ms <= seen.lcp_ms
     assert seen.requests in (2, 3)  # the icon is asked for about when the load ends
+
+
+def test_dialogs_are_cancelled_and_no_window_opens(records: dict[str, Record]) -> None:
+    """Selenium tells of a dialog in place of the load."""
+    record = records["cancelled"]
+    if record.planned.condition.driver is Driver.SELENIUM:
+        assert record.outcome is Outcome.PAGE_ERROR, record.reason
+        assert "unexpected alert open" in (record.reason or "")
+    else:
+        assert (record.outcome, record.reason) == (Outcome.OK, None)
+        assert record.observation.missed == (CANCELLED,)
 
 
 @pytest.mark.parametrize("name", HANGING)

@@ -28,6 +28,8 @@ from sites.servers.server import served_to
 from sites.warc import About
 from tests.facts import tells
 from tests.system.conftest import (
+    CANCELLED,
+    DIALOGS,
     OTHER_HOST,
     START_URL,
     Coldload,
@@ -330,7 +332,6 @@ def test_pages_that_fail_are_recorded_and_the_next_trial_is_clean(engine: Engine
     absent = Response(START_URL, 404, (("Content-Type", "text/html"),), b"<p>There is no such page.")
     nothing = Response(START_URL, 204, (), b"")
     file = Response(START_URL, 200, (("Content-Disposition", "attachment"),), b"<p>to keep")
-    dialogs = "<script>alert('a'); confirm('b'); prompt('c'); onbeforeunload = () => 1</script><p>still here"
     archives = {
         "endless": page_of(tmp_path, "endless", "<script>while (true) {}</script>"),
         **{
@@ -339,7 +340,7 @@ def test_pages_that_fail_are_recorded_and_the_next_trial_is_clean(engine: Engine
         },
         "spin": page(tmp_path, "spin", HANGING["spin"]),
         **{name: page(tmp_path, name, script) for name, script in LEAVING.items()},
-        "asking": page_of(tmp_path, "asking", dialogs),
+        "asking": page_of(tmp_path, "asking", DIALOGS),
         "small": small_site(tmp_path),
     }
     without_end = {"endless", *LEAVING}
@@ -364,6 +365,7 @@ def test_pages_that_fail_are_recorded_and_the_next_trial_is_clean(engine: Engine
             for words in ("went on", "began anew", "times cannot be read", "no load event")
         ), said[name]
     assert said["asking"] == ("ok", "")
+    assert records["asking"].observation.missed == (CANCELLED,)
     assert said["small"] == ("ok", "")
 
 

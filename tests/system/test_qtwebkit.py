@@ -38,6 +38,8 @@ from sites.servers.server import ServedRequest
 from sites.warc import About
 from tests.facts import tells
 from tests.system.conftest import (
+    CANCELLED,
+    DIALOGS,
     OTHER_HOST,
     OWN_MOUNTS,
     START_URL,
@@ -79,20 +81,26 @@ def page_of(root: Path, name: str, body: str, *others: Response) -> Archive:
 
 
 def many_pictures(root: Path) -> Archive:
-    """300 pictures on two hosts, and a script that takes a request back while its answer comes."""
+    """300 pictures on two hosts, a script that is not there, one that takes a request back while its answer comes."""
     urls = [f"https://{host}/{n}.png" for host in ("site.example", OTHER_HOST) for n in range(OBJECTS // 2)]
     script = (
         "<script>var x = new XMLHttpRequest(); x.open('GET', '/large.bin');"
         "x.onprogress = function () { x.abort() }; x.send()</script>"
+        "<script src='/gone.js'></script>"
     )
     large = Response(
         f"{START_URL}large.bin", 200, (("Content-Type", "application/octet-stream"),), os.urandom(2_000_000)
     )
+    gone = Response(f"{START_URL}gone.js", 404, (("Content-Type", "text/html"),), os.urandom(100_000))
     one = picture()
     pictures = [Response(url, 200, PNG, one) for url in urls]
     body = script + "".join(f'<img src="{url}">' for url in urls)
-    return page_of(root, "many", body, large, *pictures)
+    return page_of(root, "many", body, large, gone, *pictures)
 
+
+# A frame that goes on, though it asks to be kept.
+KEEPING = """<iframe srcdoc="<a href='/left'></a><script>
+onbeforeunload = () => 1; onload = () => document.links[0].click()</script>"></iframe>"""
 
 # Asks for a picture, which is not archived, by what chance, date and cookies are.
 CHANCE = """<script>
@@ -276,8 +284,8 @@ def test_a_connection_has_requests_behind_each_other_only_after_its_first_answer
 def test_every_object_arrives_in_time_and_order(records: dict[tuple[str, Protocol], Record]) -> None:
     for (page, _), record in records.items():
         seen = record.observation
-        assert seen.requests == (12 if page == "small" else OBJECTS + 2)
-        assert (seen.missed_requests, seen.failed_requests) == ((2, 2) if page == "small" else (0, 0))
+        assert seen.requests == (12 if page == "small" else OBJECTS + 3)
+        assert (seen.missed_requests, seen.failed_requests) == ((2, 2) if page == "small" else (0, 1))
         assert seen.ttfb_ms is not None
         assert seen.dcl_ms is not None
         assert seen.plt_ms is not None
@@ -367,9 +375,8 @@ def failing(tmp_path: Path, *bodies: str | Response, timeout_s: float) -> list[R
 
 def test_pages_that_fail_are_recorded_and_the_next_trial_is_clean(tmp_path: Path) -> None:
     absent = Response(START_URL, 404, (("Content-Type", "text/html"),), b"<p>There is no such page.")
-    dialogs = "<script>alert('a'); confirm('b'); prompt('c')</script><p>still here"
     endless, gone, asking, good = failing(
-        tmp_path, "<script>while (true) {}</script>", absent, dialogs, timeout_s=8
+        tmp_path, "<script>while (true) {}</script>", absent, f"{DIALOGS}{KEEPING}", timeout_s=8
     )
     assert endless.outcome is Outcome.PAGE_TIMEOUT, endless.reason
     assert tells([endless.reason or ""], "no load event", "8 s")
@@ -377,6 +384,7 @@ def test_pages_that_fail_are_recorded_and_the_next_trial_is_clean(tmp_path: Path
     assert gone.outcome is Outcome.PAGE_ERROR, gone.reason
     assert tells([gone.reason or ""], "the page itself", "404")
     assert asking.outcome is Outcome.OK, asking.reason
+    assert set(asking.observation.missed) == {CANCELLED, f"{START_URL}left"}
     assert good.outcome is Outcome.OK, good.reason
 
 

@@ -47,9 +47,9 @@ function hold(script) {
 }
 
 // Keeps every HTTP request with its connection and its times (us since 1970), the errors that scripts leave, processes
-// of pages that went, and how often the page went to another place in itself (`hops`). Dialogs are answered as by
-// somebody who agrees, and questions for a password are cancelled. `proxies`: by scheme, the port of loopback where a
-// SOCKS proxy takes what is asked for under it; `bodies`: whether these are kept, too.
+// of pages that went, and how often the page went to another place in itself (`hops`). Dialogs are cancelled.
+// `proxies`: by scheme, the port of loopback where a SOCKS proxy takes what is asked for under it; `bodies`: whether
+// these are kept, too.
 function observe(proxies, bodies) {
   const seen = globalThis.coldload = { requests: new Map(), bodies: new Map(), gone: [], errors: [], error: null, dialogs: 0, hops: 0 };
   const pairs = (visit) => { const found = []; read(() => visit((name, value) => found.push([name, value]))); return found; };
@@ -113,9 +113,8 @@ function observe(proxies, bodies) {
         } else if (topic === "common-dialog-loaded") {
           seen.dialogs += 1;
           const Dialog = read(() => subject.wrappedJSObject?.Dialog ?? subject.Dialog);
-          const secret = ["promptPassword", "promptUserAndPass"].includes(read(() => Dialog.args.promptType));
-          // Once it has loaded; Marionette may have answered it by then.
-          read(() => Services.tm.dispatchToMainThread(() => read(() => (secret ? Dialog.ui.button1 : Dialog.ui.button0).click())));
+          // Once it has loaded; Marionette may have answered it by then. An alert has that button, too, unseen.
+          read(() => Services.tm.dispatchToMainThread(() => read(() => Dialog.ui.button1.click())));
         }
       } catch (error) { seen.error ??= `${topic}: ${error}`; }
     },

@@ -245,7 +245,7 @@ def _session(process: Process, connected: socket.socket) -> Marionette:
             "WebDriver:NewSession",
             START_TIMEOUT_S,
             pageLoadStrategy="normal",
-            unhandledPromptBehavior="accept",
+            unhandledPromptBehavior="dismiss",
         )
     except MarionetteFailed as error:
         raise _silent(process, error) from error

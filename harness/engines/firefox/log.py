@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from harness.engines.browserlog import (
+    ERROR_STATUS,
     NOT_MODIFIED,
     BrowserLog,
     Connection,
@@ -27,7 +28,6 @@ from harness.errors import TestbedFailed
 
 OF_THE_NETWORK = ("http://", "https://")
 US_PER_MS, DIGITS = 1000.0, 3
-ERROR_STATUS = 400
 DOCUMENT, WEBSOCKET = 6, 16  # nsIContentPolicy: TYPE_DOCUMENT, TYPE_WEBSOCKET
 FROM_CACHE = "examine-cached-response"
 OVER = "stop-request"
@@ -35,6 +35,8 @@ NEVER_OPENED = "failed-opening-request"  # by a rule of the page or the browser:
 TLS = {1: "TLS 1.0", 2: "TLS 1.1", 3: "TLS 1.2", 4: "TLS 1.3"}  # nsITransportSecurityInfo
 # Names of Firefox's results (xpcom/base/ErrorList.py).
 TAKEN_BACK = frozenset({"NS_BINDING_ABORTED", "NS_BINDING_RETARGETED", "NS_ERROR_ABORT"})
+CORRUPTED = "NS_ERROR_CORRUPTED_CONTENT"  # by its framing, or of a module by its media type
+GIVEN_UP = TAKEN_BACK | {CORRUPTED}  # by Firefox itself, of what has an error status
 OF_THE_TRANSPORT = (
     "NS_ERROR_NET_",
     "NS_ERROR_CONNECTION_",
@@ -47,7 +49,7 @@ OF_THE_TRANSPORT = (
 OF_TLS = ("MODULE_SECURITY", "SEC_ERROR_", "SSL_ERROR_", "MOZILLA_PKIX_ERROR_")
 REDIRECTED = "NS_BINDING_REDIRECTED"  # to another address, by the server where there is a status
 REDIRECTS = range(300, 400)
-FRAMING = frozenset({"NS_ERROR_CORRUPTED_CONTENT", "NS_ERROR_INVALID_CONTENT_ENCODING"})
+FRAMING = frozenset({CORRUPTED, "NS_ERROR_INVALID_CONTENT_ENCODING"})
 
 ToldLine = Mapping[str, Any]
 
@@ -209,15 +211,16 @@ def _opened(told: ToldLine, urls: Collection[str]) -> bool:
 def _failure(told: ToldLine) -> Failure | None:
     """What was under way when the browser was closed is taken back by that."""
     name = str(told["error"] or "")
-    if name == REDIRECTED:
+    status = told.get("status") or 0
+    if name == REDIRECTED or (name in GIVEN_UP and status >= ERROR_STATUS):
         return None
     if not told["result"]:
-        return None if told.get("status") or OVER in told["topics"] else Failure.ABORTED
+        return None if status or OVER in told["topics"] else Failure.ABORTED
     if not name.startswith(("NS_ERROR", "NS_BINDING", "SEC_", "SSL_", "MOZILLA_")):
         return Failure.REFUSED
-    if name in TAKEN_BACK:  # by Firefox itself, of what has an error status
-        return None if (told.get("status") or 0) >= ERROR_STATUS else Failure.ABORTED
-    misframed = name in FRAMING and told.get("status") not in REDIRECTS  # else it leads where no redirect may
+    if name in TAKEN_BACK:
+        return Failure.ABORTED
+    misframed = name in FRAMING and status not in REDIRECTS  # else it leads where no redirect may
     if name.startswith(OF_THE_TRANSPORT) or misframed or any(part in name for part in OF_TLS):
         return Failure.TRANSPORT
     return Failure.REFUSED

@@ -135,6 +135,7 @@ QUIET: Mapping[str, Preference] = {
 # The page is loaded as it is: nothing is upgraded, blocked, or asked of a person.
 AS_IT_IS: Mapping[str, Preference] = {
     "dom.disable_beforeunload": True,
+    "dom.disable_open_during_load": True,  # as usual; `remote.prefs.recommended` would let scripts open windows
     "dom.security.https_first": False,
     "dom.security.https_first_schemeless": False,
     "dom.security.https_only_mode": False,
@@ -142,6 +143,7 @@ AS_IT_IS: Mapping[str, Preference] = {
     "network.proxy.allow_hijacking_localhost": True,  # hosts of the archive may have that name, too
     "network.proxy.failover_direct": False,
     "network.stricttransportsecurity.preloadlist": False,
+    "privacy.popups.showBrowserMessage": False,  # a bar that takes of the height of the page
     "privacy.query_stripping.enabled": False,
     "privacy.trackingprotection.annotate_channels": False,
     "privacy.trackingprotection.enabled": False,

@@ -51,24 +51,31 @@ QtAnswer = Callable[[dict[str, Any]], None]
 
 
 class QuietPage(QWebPage):
-    """A page nobody sits before: dialogs answer themselves. `going_on` is asked before its main frame may leave."""
+    """A page nobody sits before: dialogs cancel themselves. `going_on` is asked before its main frame may leave."""
 
     def __init__(self, going_on: Callable[[QUrl], bool]) -> None:
         super().__init__()
         self._going_on = going_on
+        self._leaving = False
+        self.frameCreated.connect(lambda frame: frame.provisionalLoad.connect(self._on_left))
 
     def acceptNavigationRequest(self, frame: Any, request: Any, kind: Any) -> bool:  # noqa: N802 - Qt's names
         here, there = frame.url() if frame else QUrl(), request.url()
         within = there.hasFragment() and there.matches(here, QUrl.RemoveFragment)
         if frame != self.mainFrame() or (within and kind != QWebPage.NavigationTypeReload):
+            self._leaving = frame is not None and not within
             return True
         return self._going_on(there)
+
+    def _on_left(self) -> None:
+        self._leaving = False
 
     def javaScriptAlert(self, *_: Any) -> None:  # noqa: N802
         return
 
     def javaScriptConfirm(self, *_: Any) -> bool:  # noqa: N802
-        return True
+        """Before another document of a frame is loaded, Qt asks so whether the one that is there may be left."""
+        return self._leaving
 
     def javaScriptPrompt(self, *_: Any) -> tuple[bool, str]:  # noqa: N802
         return False, ""

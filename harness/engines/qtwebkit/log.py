@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.engines.browserlog import BrowserLog, Exchange, Failure, Request, without_user
+from harness.engines.browserlog import ERROR_STATUS, BrowserLog, Exchange, Failure, Request, without_user
 from harness.engines.relay import connections_made, entries, lookups_made
 from harness.errors import TestbedFailed
 from harness.model.protocol import Headers
@@ -59,13 +59,14 @@ def _request(number: int, entry: Mapping[str, Any]) -> Request:
         started_ms=entry["started_ms"],
         protocol=_protocol(entry),
         status=entry.get("status"),
-        failure=_failure(entry.get("error", 0)),
+        failure=_failure(entry),
         body_bytes=None,
         chain=0 if entry["document"] else number,
         answered_ms=entry.get("answered_ms"),
         tls=entry.get("tls"),
         pipelined=entry.get("pipelined"),
         ended_ms=entry.get("ended_ms"),
+        accepts=entry.get("sent", {}).get("accept", ""),
         mime=entry.get("mime", "").partition(";")[0].strip().lower(),
         sent=_sent(entry),
         exchange=_exchange(entry),
@@ -99,9 +100,11 @@ def _protocol(entry: Mapping[str, Any]) -> str | None:
     return "spdy/3" if entry["spdy"] else "h2" if entry["h2"] else "http/1.1"
 
 
-def _failure(error: int) -> Failure | None:
+def _failure(entry: Mapping[str, Any]) -> Failure | None:
+    """What WebKit itself gives up, as a script with an error status, is told like what the page takes back."""
+    error = entry.get("error", 0)
     if error == TAKEN_BACK:
-        return Failure.ABORTED
+        return None if entry.get("status", 0) >= ERROR_STATUS else Failure.ABORTED
     if error in TRANSPORT_ERRORS:
         return Failure.TRANSPORT
     return None if error == 0 or error in STATUS_ERRORS else Failure.REFUSED

@@ -19,6 +19,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from harness.engines.browserlog import (
+    ERROR_STATUS,
     NOT_MODIFIED,
     BrowserLog,
     Connection,
@@ -36,7 +37,6 @@ DIGITS = 3  # of ms
 OF_THE_NETWORK = ("http://", "https://")
 DOCUMENT = "Document"
 MEMORY_CACHE = "memory-cache"
-ERROR_STATUS = 400
 UNRESERVED = frozenset(f"{string.ascii_letters}{string.digits}-._~")  # of RFC 3986
 _ESCAPE = re.compile("%([0-9A-Fa-f]{2})")
 # Words of the errors that come of rules of the browser or of the page; all others are of the network.

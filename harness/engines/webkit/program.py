@@ -238,9 +238,8 @@ def _page_settings() -> Any:
 
 
 def _answered(_view: Any, dialog: Any) -> bool:
-    """A dialog of the page's scripts, answered as by a person who agrees and types nothing."""
-    kinds = WebKit2.ScriptDialogType
-    if dialog.get_dialog_type() in (kinds.CONFIRM, kinds.BEFORE_UNLOAD_CONFIRM):
+    """A dialog of the page's scripts, cancelled; but the page may be left."""
+    if dialog.get_dialog_type() == WebKit2.ScriptDialogType.BEFORE_UNLOAD_CONFIRM:
         dialog.confirm_set_confirmed(True)
     return True
 

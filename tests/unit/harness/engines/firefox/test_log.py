@@ -192,11 +192,18 @@ def test_a_redirect_that_leads_nowhere_is_refused_and_not_lost(status: int, fail
     assert request.failure == failure
 
 
-@pytest.mark.parametrize(("status", "failure"), [(200, Failure.ABORTED), (404, None)])
-def test_what_firefox_gives_up_for_its_status_was_not_taken_back(
-    status: int, failure: Failure | None
+@pytest.mark.parametrize(
+    ("error", "status", "failure"),
+    [
+        ("NS_BINDING_ABORTED", 200, Failure.ABORTED),
+        ("NS_BINDING_ABORTED", 404, None),
+        ("NS_ERROR_CORRUPTED_CONTENT", 404, None),  # a script of modules
+    ],
+)
+def test_what_firefox_gives_up_for_its_status_was_not_taken_back_or_lost(
+    error: str, status: int, failure: Failure | None
 ) -> None:
-    (request,) = parse(log(told(result=1, error="NS_BINDING_ABORTED", status=status))).requests
+    (request,) = parse(log(told(result=1, error=error, status=status))).requests
     assert (request.failure, request.status) == (failure, status)
 
 

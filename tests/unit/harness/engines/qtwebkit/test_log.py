@@ -63,9 +63,9 @@ def test_headers_are_those_of_webkit_and_what_qt_adds() -> None:
     sent = {"accept": "image/png", "accept-language": "de"}
     requests = lines(asked(0), answered(0), asked(1, sent=sent), answered(1, mime="Image/PNG; x=y"))
     older, newer = parse(requests, "").requests
-    assert (older.sent, older.mime) == ((), "")
+    assert (older.sent, older.accepts, older.mime) == ((), "", "")
     assert dict(newer.sent) == {**sent, "accept-encoding": "gzip, deflate"}
-    assert newer.mime == "image/png"
+    assert (newer.accepts, newer.mime) == ("image/png", "image/png")
 
 
 def test_a_url_is_told_as_it_was_sent_without_user_and_password() -> None:
@@ -100,6 +100,12 @@ def test_errors_of_qt_are_failures_but_for_a_status(error: int, failure: Failure
     assert request.failure is failure
     assert request.protocol is None
     assert request.failed
+
+
+@pytest.mark.parametrize(("status", "failure"), [(200, Failure.ABORTED), (404, None)])
+def test_what_webkit_gives_up_for_its_status_was_not_taken_back(status: int, failure: Failure | None) -> None:
+    (request,) = parse(lines(asked(0), answered(0, status=status), ended(0, error=5)), "").requests
+    assert (request.failure, request.status) == (failure, status)
 
 
 def test_what_is_told_of_a_request_in_detail() -> None:
