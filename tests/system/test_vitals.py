@@ -20,11 +20,10 @@ from harness.trial.trial import browser_lab, run_trial
 from sites.archive import Archive, write_archive
 from sites.response import Response
 from sites.warc import About
-from tests.system.conftest import OTHER_HOST, START_URL, condition, html, inside, picture, planned, timed
+from tests.system.conftest import START_URL, condition, html, inside, picture, planned
 
 pytestmark = pytest.mark.side_by_side
 
-FRAME = f"https://{OTHER_HOST}/frame"
 PICTURE = f"{START_URL}hero.png"
 FILM_BYTES = 24_000_000  # 4 s over the link
 # After its load: a task of 300 ms, a shift, and the picture that is the largest paint.
@@ -58,10 +57,6 @@ SCRIPTS = {
     "hanging": f"onload = () => {{ {RESTLESS} setTimeout(() => {{ for (;;); }}, 5000); }};",
     "leaving": f'onload = () => {{ {RESTLESS} setTimeout(() => {{ location = "/other"; }}, 5000); }};',
 }
-FRAMED = f'<iframe src="{FRAME}" width="800" height="400"></iframe>'
-OF_THE_FRAME = """<style>* { margin: 0 } #big { font-size: 80px }</style><div id="room"></div>
-<p id="big">A frame's text</p><script>onload = () =>
-setTimeout(() => { document.getElementById("room").style.height = "150px"; }, 900);</script>"""
 
 
 def archives(root: Path) -> dict[str, Archive]:
@@ -72,16 +67,13 @@ def archives(root: Path) -> dict[str, Archive]:
         name: f'{NAMED}<p>text<div id="room"></div><p>below<script>{script}</script>'
         for name, script in SCRIPTS.items()
     }
-    bodies["framed"] = f"<p>small{FRAMED}"
     # The picture is asked for after the film, and the load event waits for it.
     film_first = '<script>fetch("/film").then((answer) => answer.arrayBuffer())</script>'
     bodies["filming"] = f'<p>text{film_first}<img src="{PICTURE}">'
     film = Response(f"{START_URL}film", 200, (("Content-Type", "video/mp4"),), os.urandom(FILM_BYTES))
     about = About(START_URL, "test", "test", ())
     return {
-        name: write_archive(
-            root, name, about, [html(START_URL, body), html(FRAME, OF_THE_FRAME), film, *others]
-        )
+        name: write_archive(root, name, about, [html(START_URL, body), film, *others])
         for name, body in bodies.items()
     }
 
@@ -153,18 +145,6 @@ def test_a_page_that_does_not_come_to_rest_says_so(records: dict[str, Record], n
     assert seen.settled is False
     assert (seen.lcp_ms is not None) == (name == "restless")
     assert seen.fcp_ms is not None or seen.painted is False
-
-
-@timed("a frame of another site is painted after the paints were read")
-def test_frames_of_other_sites_count_where_the_driver_reads_them(
-    records: dict[str, Record], driver: Driver
-) -> None:
-    seen = records["framed"].observation
-    if driver is Driver.PLAYWRIGHT:
-        assert (seen.unread_frames, seen.lcp_element) == (0, "p#big")
-        assert (seen.cls or 0) > 0.01
-    else:
-        assert (seen.unread_frames, seen.lcp_element) == (1, "p")
 
 
 @pytest.mark.parametrize("name", ["late", "restless"])
