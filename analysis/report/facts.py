@@ -201,7 +201,7 @@ def _worth(results: Results) -> str:
 
 def notes(results: Results) -> list[str]:
     """What a reader should know first: conditions that mostly timed out, and what was odd about reading the runs."""
-    return [*timed_out(results), *of_the_runs(results)]
+    return [*timed_out(results), *unread(results), *of_the_runs(results)]
 
 
 def of_the_runs(results: Results) -> list[str]:
@@ -223,6 +223,18 @@ def of_the_runs(results: Results) -> list[str]:
         )
     apart = not_alike_text(environment_differences(results.runs), results.runs)
     return [*said, apart] if apart else said
+
+
+def unread(results: Results) -> list[str]:
+    """Of how many loads the vitals lack frames."""
+    loads = results.sifted.kept
+    lacking = int((loads["unread_frames"] > 0).sum()) if "unread_frames" in loads else 0
+    if not lacking:
+        return []
+    return [
+        f"In {lacking} of {words.count(len(loads), 'load')} not all frames in view could be read: LCP and layout "
+        "shift leave them out, and may be too early or too small (`unread_frames`)."
+    ]
 
 
 def timed_out(results: Results) -> list[str]:

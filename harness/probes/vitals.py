@@ -44,6 +44,7 @@ class Entries(msgspec.Struct, frozen=True):
     dropped: int | None
     fcp_ms: float | None = None
     largest: Paint | None = None
+    untold: bool = False  # what it painted at first is no candidate
     shifts: tuple[StartAndDuration, ...] | None = None
     tasks: tuple[StartAndDuration, ...] | None = None
 
@@ -53,7 +54,7 @@ class Vitals:
     """The vitals of a page. `settled`: it was quiet before the limit; without that, they may have become more.
 
     `observed_ms` is until when the page was observed. `dropped_entries` were dropped by the browser unseen;
-    `unread_frames` could not be asked. Both may make the figures too small.
+    `unread_frames` could not be asked, or do not tell what they painted at first. Both may make the figures too small.
     """
 
     settled: bool
@@ -127,7 +128,7 @@ class VitalsMetrics:
         "Frames not read",
         Unit.COUNT,
         Source.VITALS,
-        "frames of the page whose paints and shifts could not be read",
+        "frames in view of which not all paints and shifts could be read",
     )
 
 
@@ -190,8 +191,13 @@ def vitals(found: Sequence[Mapping[str, Any]], time_origin_ms: float | None, *, 
         if top.tasks is None or top.fcp_ms is None
         else blocking_ms(top.tasks, top.fcp_ms, top.now_ms),
         dropped_entries=_all_told(document.dropped for document in documents),
-        unread_frames=max(0, sum(document.frames for document in documents) + 1 - len(documents)),
+        unread_frames=_unread(documents),
     )
+
+
+def _unread(documents: Sequence[Entries]) -> int:
+    unasked = max(0, sum(document.frames for document in documents) + 1 - len(documents))
+    return unasked + sum(document.untold and document.visible > 0 for document in documents)
 
 
 def _all_told(counts: Iterable[int | None]) -> int | None:

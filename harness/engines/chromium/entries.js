@@ -20,15 +20,19 @@ async () => {
     watch.observe(root);
   });
   await seen.whole();
-  const largest = seen["largest-contentful-paint"]?.at(-1);
+  const candidates = seen["largest-contentful-paint"] ?? [];
+  const fcp = seen.paint?.find((entry) => entry.name === "first-contentful-paint")?.start ?? null;
   return {
     time_origin_ms: performance.timeOrigin,
     now_ms: performance.now(),
     visible: window === window.top ? whole : await visible(),
     frames: window.length,
     dropped: seen.dropped,
-    fcp_ms: seen.paint?.find((entry) => entry.name === "first-contentful-paint")?.start ?? null,
-    largest: largest ?? null,
+    fcp_ms: fcp,
+    largest: candidates.at(-1) ?? null,
+    // What a frame of another site paints before it is told which part of it can be seen has, for Chromium, no size: it
+    // is no candidate, nor becomes one later.
+    untold: window !== window.top && fcp !== null && !(candidates[0]?.start <= fcp),
     shifts: seen["layout-shift"]?.filter((entry) => !entry.input).map((entry) => [entry.start, entry.value]) ?? null,
     tasks: seen["longtask"]?.map((entry) => [entry.start, entry.duration]) ?? null,
   };

@@ -1,9 +1,11 @@
 // Runs in the browser's own process, which no page reaches.
 const read = (what) => { try { return what() ?? null; } catch { return null; } };
 const tab = () => Services.wm.getMostRecentBrowserWindow()?.gBrowser.selectedBrowser;
+const timers = globalThis.coldloadTimers ??= new Set();  // one that nobody holds may be collected before it fires
 const until = (so) => new Promise((done) => {
   const timer = Cc["@mozilla.org/timer;1"].createInstance(Ci.nsITimer);
-  const look = () => { if (so()) { timer.cancel(); done(); } };
+  timers.add(timer);
+  const look = () => { if (so()) { timer.cancel(); timers.delete(timer); done(); } };
   timer.initWithCallback(look, 2, Ci.nsITimer.TYPE_REPEATING_SLACK);
 });
 

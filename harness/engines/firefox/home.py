@@ -235,27 +235,24 @@ def _connected(process: Process, port: int) -> socket.socket:
     try:
         return socket.create_connection((LOOPBACK, port), timeout=START_TIMEOUT_S)
     except OSError as error:
-        raise _silent(process, error) from error
+        raise _silent(process, error, "its port") from error
 
 
 def _session(process: Process, connected: socket.socket) -> Marionette:
+    asked = "hello"
     try:
         made = Marionette(connected, START_TIMEOUT_S)
-        made.ask(
-            "WebDriver:NewSession",
-            START_TIMEOUT_S,
-            pageLoadStrategy="normal",
-            unhandledPromptBehavior="dismiss",
-        )
+        asked = "WebDriver:NewSession"
+        made.ask(asked, START_TIMEOUT_S, pageLoadStrategy="normal", unhandledPromptBehavior="dismiss")
     except MarionetteFailed as error:
-        raise _silent(process, error) from error
+        raise _silent(process, error, asked) from error
     return made
 
 
-def _silent(process: Process, error: Exception) -> TestbedFailed:
+def _silent(process: Process, error: Exception, asked: str) -> TestbedFailed:
     """Why nothing comes of it: it has died as it started, or else it does not answer."""
     if not isinstance(error, MarionetteSilent):
         process.ends_within(END_S)
     if not process.alive:
         return TestbedFailed(f"Firefox did not start: {process.ending}: {error}")
-    return TestbedFailed(f"Firefox's Marionette does not answer: {error}")
+    return TestbedFailed(f"Firefox's Marionette does not answer ({asked}): {error}")

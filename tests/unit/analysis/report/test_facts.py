@@ -179,6 +179,13 @@ def test_the_connections_of_page_loads_are_no_load_on_the_server(tmp_path: Path)
     assert "Load" not in dict(facts.facts(results))
 
 
+def test_loads_whose_vitals_lack_frames_are_counted(tmp_path: Path) -> None:
+    run = replace(MADE, trials=3).write(tmp_path / "run")
+    assert facts.unread(evaluate([load(run)])) == []
+    edit(run, lambda record: record | {"unread_frames": record["order"] % 2})
+    assert tells(facts.notes(evaluate([load(run)])), "2 of 3 loads", "`unread_frames`")
+
+
 def test_distances_are_told_with_and_without_each_factor(tmp_path: Path) -> None:
     run = MADE.write(tmp_path / "run")
     pages = {"p": {"p.example": 0.0, "cdn.example": 40.5}, "p--core": {"p.example": 0.0, "cdn.example": 40.5}}

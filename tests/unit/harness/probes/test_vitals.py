@@ -86,6 +86,13 @@ def test_a_frame_counts_by_its_visible_share_and_on_the_clock_of_the_page() -> N
     assert (found.settled, found.unread_frames) == (False, 1)
 
 
+def test_a_frame_in_view_whose_first_paint_is_no_candidate_counts_as_unread() -> None:
+    late = document(untold=True, visible=250.0, largest={"start": 700, "size": 60.0})
+    nothing, hidden = document(untold=True, largest=None), document(untold=True, visible=0)
+    found = vitals([document(frames=3), late, nothing, hidden], ORIGIN, settled=True)
+    assert (found.lcp_ms, found.unread_frames) == (700, 2)
+
+
 def test_another_document_and_what_is_damaged_have_no_vitals() -> None:
     assert vitals([document()], ORIGIN + 1, settled=True) == NOT_SETTLED
     assert vitals([], ORIGIN, settled=True) == NOT_SETTLED
