@@ -50,6 +50,7 @@ STRUCK = {  # what each strike is called
     "stop": "SIGSTOP to a worker, for 1 to 12 s, as a cut network would",
     "worker": "SIGKILL to a worker",
 }
+ORPHAN_S = 60  # for it to see that its nanny has gone, and to end its trial
 BLOCKS_PER_KILL = 15  # so that the run lasts longer than the kills
 
 
@@ -72,6 +73,7 @@ class Havoc:
         self._scheduler = self.ground.scheduler()
         self._workers = [self._worker(number) for number in range(self.WORKERS)]
         self._stopped: dict[int, float] = {}  # by number of the worker: when it goes on
+        self._orphaned: dict[int, int] = {}  # likewise: the process that a nanny left behind
         self._coordinator = self._conducting()
 
     @property
@@ -84,6 +86,7 @@ class Havoc:
             self._scheduler = self.ground.scheduler()
         for number, worker in enumerate(self._workers):
             if worker.poll() is not None:
+                self._orphans_end(number)
                 kill(worker)
                 self._workers[number] = self._worker(number)
         for number, until in list(self._stopped.items()):
@@ -96,6 +99,15 @@ class Havoc:
         if code is not None:
             self._coordinator = self._conducting()
         return True
+
+    def _orphans_end(self, number: int) -> None:
+        """Wait until the worker whose nanny was killed has ended by itself; an error when it does not."""
+        pid = self._orphaned.pop(number, None)
+        if self._stopped.pop(number, None) is not None:
+            self._signal(self._workers[number], signal.SIGCONT)
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if pid is not None and pid != self._workers[number].pid:
+                psutil.Process(pid).wait(ORPHAN_S)
 
     def strike(self) -> None:
         """Kill or stop something."""
@@ -110,6 +122,7 @@ class Havoc:
             self._signal(self._workers[number], signal.SIGSTOP)
             self._stopped[number] = time.monotonic() + self._random.uniform(1, 12)
         elif what == "nanny" and number % 2:
+            self._orphaned[number] = self._inner(self._workers[number])
             self._workers[number].kill()  # the nanny alone; its worker has to end by itself
         else:
             what = "worker"

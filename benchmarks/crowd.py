@@ -40,7 +40,7 @@ from harness.capacity.loadtool import UserGenerator
 from harness.capacity.recipe import PageRecipe, in_the_browser, network_ms, proved_recipe
 from harness.capacity.resources import allotted_here, connections_per_host, starting_on
 from harness.engines.browserlog import Request
-from harness.errors import Outcome
+from harness.errors import Outcome, TestbedFailed
 from harness.lab.testbed import testbed
 from harness.model.condition import Condition
 from harness.model.engine import Engine, speaking
@@ -158,7 +158,12 @@ def with_x_net() -> UserGenerator:
     if not module.is_dir():
         packed = folder / "sources.zip"
         words = ("archive", f"--output={packed}", WITH_X_NET, SOURCES.relative_to(REPOSITORY))
-        run(Command.of("git", "-C", REPOSITORY, *words))
+        git = ("git", "-C", REPOSITORY)
+        try:
+            run(Command.of(*git, "cat-file", "-e", WITH_X_NET))
+        except TestbedFailed:  # a clone of the newest commit alone
+            run(Command.of(*git, "fetch", "--quiet", "--depth=1", "origin", WITH_X_NET))
+        run(Command.of(*git, *words))
         shutil.unpack_archive(packed, folder)
     return UserGenerator("k6", partial(crowd_by, built(folder / "k6", module), module), k6_version)
 

@@ -2,16 +2,17 @@
 
     .venv/bin/python -m benchmarks.lighthouse [--pages agency dashboard] [--link cable] [--blocks 5] [--loads 3]
 
-It prints how long it will take before it begins. Both sides load the same archive by the same protocol over the same
-link in the same Chromium. Lighthouse simulates loads over a link of the same settings, which is its usual method, at
-full speed of the processor; a saving is the median over its loads, which its reports round to 50 ms. A change is
+It prints how long it will take before it begins. Both sides load the same archive by the same protocol in the same
+Chromium. Lighthouse simulates a link of the same settings, which is its usual method, from loads that no link slows, at
+full speed of the processor; a saving is the median over its loads, which its reports round to 50 ms. The paints that it
+observes are those of loads over the link itself. A change is
 measured as `coldload advise` does it, against the page as archived, in a run that is kept among the others: the saving
 is the median of the page as archived times one less the ratio, with the ratio's 95 % interval.
 
 The figures go to `data/lighthouse.json` in the folder `--into` (docs/results), beside those of other pages that it
-holds, and as tables between the marks of `lighthouse.md` there. `--tables` makes the tables anew from the JSON file and
-measures nothing. What docs/results shows is of two calls: `--pages @desktop`, and
-`--pages @mobile --device mobile --link 4g`.
+holds, and as tables between the marks of `lighthouse.md` there. `--estimates` has Lighthouse alone load the pages anew.
+`--tables` makes the tables anew from the JSON file and measures nothing. What docs/results shows is of two calls:
+`--pages @desktop`, and `--pages @mobile --device mobile --link 4g`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -33,7 +35,7 @@ from analysis.evaluation.results import Results, evaluate
 from analysis.labels import words
 from analysis.runs.rundirectory import load
 from benchmarks import common
-from benchmarks.lighthouseload import VERSION, fetch, lighthouse_load, simulated
+from benchmarks.lighthouseload import VERSION, fetch, lighthouse_load, observed, simulated
 from benchmarks.lighthousetables import AUDITS, BASE, UNMATCHED, write_tables
 from harness.cli.run import new_folder
 from harness.engines.browsers import maker_of
@@ -65,6 +67,8 @@ GZIP, LEAST_BYTES = "gzip-6", 1400  # a smaller text fits into one packet as it 
 METRICS = ("fcp_ms", "lcp_ms")  # beside plt_ms, of which Lighthouse estimates nothing
 OF_LIGHTHOUSE = {"fcp_ms": "FCP", "lcp_ms": "LCP"}
 LIGHTHOUSE_S, OPENING_S = 10.0, 30.0  # a load by Lighthouse; what a page takes beside its loads
+UNSLOWED = Link.of(1000, 1)
+SIMULATED, OBSERVED = "simulated", "observed"
 REPEATED = 1.05  # of the trials: attempts that are made again
 
 
@@ -135,14 +139,19 @@ def seconds(beside: Beside, advising: Advising) -> float:
     page_bytes = sum(entry.body_bytes for entry in beside.archive.entries)
     trials = make_plan(study, 1).trials
     measured = sum(seconds_of(trial.condition, page_bytes) + TYPICAL_REST_S for trial in trials)
-    return OPENING_S + REPEATED * measured + LIGHTHOUSE_S * beside.loads
+    return OPENING_S + REPEATED * measured + 2 * LIGHTHOUSE_S * beside.loads
 
 
-def estimate(beside: Beside, file: Path) -> int:
-    """Write the reports of Lighthouse's loads into the file, a line each; 0. Must run inside an enclosure."""
+def estimate(beside: Beside, file: Path, *, observing: bool = True) -> int:
+    """Write the reports of Lighthouse's loads into the file, a line each; 0. Must run inside an enclosure.
+
+    It estimates from loads that no link slows and, if it is to observe, loads as often over the link itself.
+    """
     link, page = beside.link, beside.archive.name
-    settings = simulated(link.rtt_ms, link.down.rate.mean_mbps)
-    audits = (*BASE, *AUDITS, *UNMATCHED)
+    simulating = simulated(link.rtt_ms, link.down.rate.mean_mbps)
+    kinds = {SIMULATED: (replace(beside.plain, link=UNSLOWED), simulating, (*BASE, *AUDITS, *UNMATCHED))}
+    if observing:
+        kinds[OBSERVED] = (beside.plain, observed(), BASE)
     replay = Replay(origins=Origins.RECORDED)
     with (
         browser_lab({page: beside.archive}, [beside.protocol], replay=replay) as opened,
@@ -150,8 +159,10 @@ def estimate(beside: Beside, file: Path) -> int:
     ):
         for number in range(1, beside.loads + 1):
             print(f"  Lighthouse loads {page}, {number} of {beside.loads}", flush=True)
-            report = lighthouse_load(opened, beside.plain, number, settings, audits)
-            print(json.dumps({"audits": report["audits"], "warnings": report["runWarnings"]}), file=told)
+            for kind, (cell, settings, audits) in kinds.items():
+                report = lighthouse_load(opened, cell, number, settings, audits)
+                line = {"kind": kind, "audits": report["audits"], "warnings": report["runWarnings"]}
+                print(json.dumps(line), file=told)
     return 0
 
 
@@ -165,11 +176,11 @@ def spread(values: Sequence[float]) -> dict[str, float] | None:
 def told_by_lighthouse(file: Path) -> dict[str, Any]:
     """What its loads said: times of the page in ms, and by audit its savings in ms by metric."""
     reports = [json.loads(line) for line in file.read_text().splitlines()]
-    audits = [report["audits"] for report in reports]
-    observed = [
-        report_audits["metrics"]["details"]["items"][0]
-        for report_audits in audits
-        if "details" in report_audits["metrics"]
+    audits = [report["audits"] for report in reports if report["kind"] == SIMULATED]
+    seen = [
+        report["audits"]["metrics"]["details"]["items"][0]
+        for report in reports
+        if report["kind"] == OBSERVED and "details" in report["audits"]["metrics"]
     ]
 
     def savings(audit: str, metric: str) -> list[float]:
@@ -177,9 +188,9 @@ def told_by_lighthouse(file: Path) -> dict[str, Any]:
         return [float(by_metric[metric]) for by_metric in estimates if metric in by_metric]
 
     return {
-        "loads": len(reports),
+        "loads": len(audits),
         "warnings": sorted({str(warning) for report in reports for warning in report["warnings"]}),
-        "simulated": {
+        SIMULATED: {
             "fcp_ms": spread(
                 [report_audits["first-contentful-paint"]["numericValue"] for report_audits in audits]
             ),
@@ -187,9 +198,9 @@ def told_by_lighthouse(file: Path) -> dict[str, Any]:
                 [report_audits["largest-contentful-paint"]["numericValue"] for report_audits in audits]
             ),
         },
-        "observed": {
-            "fcp_ms": spread([timing["observedFirstContentfulPaint"] for timing in observed]),
-            "lcp_ms": spread([timing["observedLargestContentfulPaint"] for timing in observed]),
+        OBSERVED: {
+            "fcp_ms": spread([timing["observedFirstContentfulPaint"] for timing in seen]),
+            "lcp_ms": spread([timing["observedLargestContentfulPaint"] for timing in seen]),
         },
         "audits": {
             audit: {name: spread(savings(audit, metric)) for name, metric in OF_LIGHTHOUSE.items()}
@@ -197,10 +208,10 @@ def told_by_lighthouse(file: Path) -> dict[str, Any]:
         },
         "failed": sorted(
             {
-                f"{audit}: {report_audits[audit]['errorMessage']}"
-                for report_audits in audits
-                for audit in (*BASE, *AUDITS, *UNMATCHED)
-                if "errorMessage" in report_audits[audit]
+                f"{audit}: {found['errorMessage']}"
+                for report in reports
+                for audit, found in report["audits"].items()
+                if "errorMessage" in found
             }
         ),
     }
@@ -301,6 +312,25 @@ def compare(besides: Sequence[Beside]) -> dict[str, Any]:
     }
 
 
+def estimated_anew(sittings: Sequence[dict[str, Any]], besides: Sequence[Beside]) -> None:
+    """Put new estimates in the place of those that the sittings have of these pages."""
+    told = {}
+    with TemporaryDirectory(dir="/var/tmp") as folder:
+        for beside in besides:
+            file = Path(folder, beside.archive.name)
+            if enclosed(partial(estimate, beside, file)):
+                raise SystemExit(f"Lighthouse did not load {beside.archive.name}")
+            told[beside.archive.name] = told_by_lighthouse(file)
+    now, plain = f"{datetime.now(UTC):%Y-%m-%d}", besides[0].plain
+    for sitting in sittings:
+        place = {"link": plain.link.to_json(), "protocol": plain.protocol, "device": besides[0].device.name}
+        pages = [page for page in sitting["pages"] if page["page"] in told]
+        if pages and all(sitting[key] == value for key, value in place.items()):
+            sitting["estimated"] = now
+            for page in pages:
+                page["lighthouse"] = told[page["page"]]
+
+
 def added(sittings: Sequence[dict[str, Any]], new: dict[str, Any]) -> list[dict[str, Any]]:
     """The sittings and a new one, which takes the place of what was told of its pages over its link."""
     again = {page["page"] for page in new["pages"]}
@@ -322,7 +352,9 @@ def main() -> int:
     parser.add_argument("--blocks", type=int, default=5, help="loads of each condition")
     parser.add_argument("--loads", type=int, default=3, help="loads by Lighthouse")
     parser.add_argument("--into", type=Path, default=Path("docs/results"))
-    parser.add_argument("--tables", action="store_true", help="only make the tables anew")
+    only = parser.add_mutually_exclusive_group()
+    only.add_argument("--estimates", action="store_true", help="only have Lighthouse load the pages anew")
+    only.add_argument("--tables", action="store_true", help="only make the tables anew")
     asked = parser.parse_args()
     data: Path = asked.into / DATA
     if not asked.tables:
@@ -331,12 +363,16 @@ def main() -> int:
         pages, _ = pages_of({"pages": asked.pages}, Path())
         device = DEVICES[asked.device]
         archives = [open_archive(archives_root(), page) for page in pages]
-        told = compare(
-            [Beside(archive, asked.protocol, link, device, asked.blocks, asked.loads) for archive in archives]
-        )
+        besides = [
+            Beside(archive, asked.protocol, link, device, asked.blocks, asked.loads) for archive in archives
+        ]
         sittings = json.loads(data.read_text())["sittings"] if data.exists() else []
+        if asked.estimates:
+            estimated_anew(sittings, besides)
+        else:
+            sittings = added(sittings, compare(besides))
         data.parent.mkdir(parents=True, exist_ok=True)
-        written = {"schema": 2, "sittings": added(sittings, told)}
+        written = {"schema": 2, "sittings": sittings}
         data.write_text(json.dumps(written, indent=1, allow_nan=False) + "\n")
     print(write_tables(json.loads(data.read_text())["sittings"], asked.into / DOCUMENT))
     return 0

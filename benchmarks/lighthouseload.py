@@ -38,7 +38,10 @@ def observed() -> tuple[str, ...]:
 
 
 def simulated(rtt_ms: float, down_mbps: float) -> tuple[str, ...]:
-    """Settings of Lighthouse: from what it has seen it simulates a load over such a link, which is its usual method."""
+    """Settings of Lighthouse: from what it has seen it simulates a load over such a link, which is its usual method.
+
+    What it sees is to be a load that nothing slows (its docs/throttling.md): else the link counts twice.
+    """
     return (
         "--throttling-method=simulate",
         f"--throttling.rttMs={rtt_ms:g}",

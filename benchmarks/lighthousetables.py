@@ -88,8 +88,9 @@ def _over(values: Iterable[float]) -> str:
 def lines(told: Told) -> Iterator[str]:
     link, machine, versions = told["link"], told["machine"], told["versions"]
     before, after = (told["load_average"][when][0] for when in ("before", "after"))
+    again = f" (estimates of {told['estimated']})" if "estimated" in told else ""
     yield (
-        f"`python -m benchmarks.lighthouse`, {told['date']}, Lighthouse {versions['lighthouse']}, "
+        f"`python -m benchmarks.lighthouse`, {told['date']}{again}, Lighthouse {versions['lighthouse']}, "
         f"{versions['chromium']}, {machine['cores']} cores of {machine['processor']}, "
         f"load average {before:.1f} before and {after:.1f} after. "
         f"Link {link['name']}, protocol {told['protocol']}, {told['device']}."

@@ -2,7 +2,8 @@
 
     .venv/bin/python -m benchmarks.headline [--only ROW ...] [--quick] [--into docs/results] [--page]
 
-A row takes the place of what was measured of it before; one whose peer is missing says so, and leaves it. `--quick` is
+A row takes the place of what was measured of it before, which the data file and the page keep as an earlier sitting;
+one whose peer is missing says so, and leaves it. `--quick` is
 one small turn of each, which shows that a row can be measured: it writes nothing. `--page` measures nothing and writes
 the page from the data file.
 
@@ -45,7 +46,11 @@ def measured(row: Row, *, quick: bool) -> dict[str, Any]:
         result = row.measure(Size(turns, quick))
     except NotThereError as missing:
         return told | {"not_measured": str(missing)}
+    commit = subprocess.run(
+        ("git", "rev-parse", "--short", "HEAD"), capture_output=True, text=True, check=False
+    )
     return told | {
+        "commit": commit.stdout.strip(),
         "minutes": round((time.monotonic() - began) / 60, 1),
         "coldload": harness.__version__,
         "machine": {name: machine[name] for name in ("processor", "cores", "kernel", "system", "as_root")},
@@ -56,10 +61,16 @@ def measured(row: Row, *, quick: bool) -> dict[str, Any]:
 
 
 def kept(data: Mapping[str, Any], name: str, told: Mapping[str, Any]) -> dict[str, Any]:
-    """The data with a row as it is told; one that could not be measured leaves what was."""
+    """The data with a row as it is told, what was of it being an earlier sitting; one that was not measured leaves
+    that.
+    """
     rows = dict(data.get("rows", {}))
-    if "figures" in told or "figures" not in rows.get(name, {}):
+    was = rows.get(name, {})
+    if "figures" not in was:
         rows[name] = told
+    elif "figures" in told:
+        earlier = [*was.get("earlier", ()), {key: was[key] for key in was if key != "earlier"}]
+        rows[name] = {**told, "earlier": earlier}
     return {"schema": 1, "rows": {row_name: rows[row_name] for row_name in ROWS if row_name in rows}}
 
 

@@ -1,6 +1,7 @@
 """What a change of a page would save, by `advise` and by Lighthouse, beside what it saved when it was measured anew.
 
-Both look at the same archive by HTTP/2 over the link `cable`, in the same Chromium. The page is loaded with each change
+Both look at the same archive by HTTP/2 and the link `cable`, in the same Chromium: Lighthouse simulates that link from
+loads that no link slows, which is its usual method. The page is loaded with each change
 that an audit of Lighthouse has an estimate for (`python -m benchmarks.lighthouse`), in blocks: what `advise` says comes
 of the first half of the blocks, and the truth is what the second half says. Lighthouse's estimate is the median over
 three loads. The error is that of the saving of LCP (largest contentful paint), a change of a page being a pair; what an
@@ -55,7 +56,7 @@ def looked(beside: Beside, most: int | None) -> Looked:
     began = time.monotonic()
     run = changed(beside, beside.study(alternatives))
     measured_s, began = time.monotonic() - began, time.monotonic()
-    if enclosed(lambda: estimate(beside, run / ESTIMATES)):
+    if enclosed(lambda: estimate(beside, run / ESTIMATES, observing=False)):
         raise SystemExit(f"Lighthouse did not load {beside.archive.name}")
     return Looked(beside.archive.name, run, alternatives, measured_s / 2, time.monotonic() - began)
 

@@ -2,8 +2,9 @@
 
 A turn is a setting here and in Mahimahi. Ours runs as root, with real-time scheduling where the kernel grants it, and
 Mahimahi as an ordinary user, as it ships. An echo is answered by the kernel of the far host, and both ends are stamped
-by the kernel. The queue is as long on both sides. Over either link the
-client connects, as Mahimahi's shells hide it behind an address of theirs; the server sends.
+by the kernel. The queue is as long on both sides. A stream in Mahimahi has the congestion control of ours, and in lines
+of their own that of the machine, as it ships. Over either link the client connects, as Mahimahi's shells hide it behind
+an address of theirs; the server sends.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.headline.row import Figure, Found, Size, in_enclosure, in_order
-from benchmarks.headline.shells import mahimahi
+from benchmarks.headline.shells import ALIKE, AS_IT_SHIPS, mahimahi
 from benchmarks.link import ECHO_GAP_S, ECHOES, real_time, with_queue
+from benchmarks.mahimahiloads import give_routes
 from benchmarks.mahimahishells import OUTSIDE, SETTLED_S, delaying, limiting, shell, write_trace
 from harness.errors import TestbedFailed
 from harness.lab.calibrate import TCP_SHARE
@@ -31,7 +33,7 @@ from harness.model.link import Link
 from harness.model.settings import TcpSettings
 from harness.system.netns import Host
 
-TITLE, TURNS, MINUTES = "The link", 5, 9
+TITLE, TURNS, MINUTES = "The link", 5, 11
 RTTS_MS, RATES_MBPS = (50, 100), (10, 100, 1000)
 RATE_MBPS = 1000  # of the link whose round trip is measured
 STREAM_RTT_MS = 20
@@ -128,6 +130,13 @@ class Links:
             time.sleep(SETTLED_S)
             yield OUTSIDE, inner
 
+    @contextlib.contextmanager
+    def alike(self, link: Link) -> Iterator[tuple[Host, Host]]:
+        """The same with the congestion control that our server has."""
+        with self.there(link) as (server, client):
+            give_routes(server, self._testbed.tcp)
+            yield server, client
+
 
 def round_trips(links: Links, turns: int) -> Iterator[Figure]:
     for rtt_ms in RTTS_MS:
@@ -148,15 +157,16 @@ def round_trips(links: Links, turns: int) -> Iterator[Figure]:
 def goodput(links: Links, turns: int) -> Iterator[Figure]:
     for rate in RATES_MBPS:
         link = with_queue(Link.of(rate, STREAM_RTT_MS), max(45_000, rate * 2500))
-        pairs = []
+        sides = {"here": links.here, ALIKE: links.alike, AS_IT_SHIPS: links.there}
+        rates: dict[str, list[float]] = {side: [] for side in sides}
         for turn in range(turns):
-            rates = {}
-            for side, opened in in_order({"here": links.here, BOTH: links.there}, turn):
+            for side, opened in in_order(sides, turn):
                 with opened(link) as (server, client):
-                    rates[side] = download_mbps(server, client, SETTLE_S, STREAM_S)
-            pairs.append((rates["here"], rates[BOTH]))
+                    rates[side].append(download_mbps(server, client, SETTLE_S, STREAM_S))
         what = f"goodput of a link of {rate} Mbit/s ({rate * TCP_SHARE:.1f} are possible)"
-        yield Figure(what, "Mbit/s", BOTH, pairs, front=True)
+        for peer in (ALIKE, AS_IT_SHIPS):
+            pairs = list(zip(rates["here"], rates[peer], strict=True))
+            yield Figure(what, "Mbit/s", f"{BOTH}, {peer}", pairs, front=peer == ALIKE)
 
 
 def measure(size: Size) -> Mapping[str, object]:

@@ -25,7 +25,8 @@ all of it and writes this page from DATA, where every turn is;
 `{COMMAND} --only ROW` measures one row anew. Figures are medians of the turns.
 `there / here` is the other tool's figure in units of ours, with its 95 % interval, taken inside the turns by
 [the statistic of reports](../methodology.md#estimates). Where the two are not of one time, it is the ratio of the
-medians, without an interval.
+medians, without an interval. Turns are of one sitting: how much sittings differ, no interval tells. What earlier ones
+gave stands below each table.
 """
 COLUMNS = ("what", "other tool", "here", "there", "there / here", "n")
 VERSION = re.compile(r"\d+(?:\.\d+)+(?:-\w+)?")
@@ -51,12 +52,12 @@ def session(told: Mapping[str, Told], rows: Mapping[str, Row]) -> str:
     measured = [told[name] for name in rows if "figures" in told.get(name, {})]
     if not measured:
         return "Nothing of it was measured yet.\n"
-    kinds = {(row["date"], row["machine"]["processor"], row["coldload"]) for row in measured}
+    kinds = {(row["date"], row["machine"]["processor"], version_of(row)) for row in measured}
     count = f"{len(measured)} of {len(rows)} rows"  # each has lines of its own for what could not be measured
     if len(kinds) > 1:
         return f"{count} were run, not all on one day, machine and version: each says its own below.\n"
     date, processor, version = kinds.pop()
-    return f"{count} were run, on {date}, {processor}, coldload {version}.\n"
+    return f"{count} were run, on {date}, {processor}, {version}.\n"
 
 
 def section(name: str, row: Row, told: Told | None) -> str:
@@ -75,16 +76,37 @@ def found(name: str, told: Told | None) -> Iterator[str]:
     machine, load = told["machine"], told["load_average"]
     versions = "".join(f", {version}" for version in spoken(told["versions"]))
     yield (
-        f"{command}, {told['date']}, coldload {told['coldload']}{versions}; {machine['cores']} cores of "
+        f"{command}, {told['date']}, {version_of(told)}{versions}; {machine['cores']} cores of "
         f"{machine['processor']}, Linux {machine['kernel']}, {machine['system']}; load average {load['before'][0]:.1f} "
         f"before and {load['after'][0]:.1f} after; {told['minutes']:.0f} minutes."
     )
     yield ""
     yield table([cells(figure) for figure in told["figures"]])
+    yield from earlier(told)
     missing = dict.fromkeys(figure["why"] for figure in told["figures"] if figure["why"])
     yield from (f"- Not measured beside it: {why}." for why in missing)
     yield from (f"- Left out: {omission}." for omission in told["left_out"] or ["nothing"])
     yield ""
+
+
+def version_of(told: Told) -> str:
+    commit = told.get("commit")
+    return f"coldload {told['coldload']}" + (f" of commit {commit}" if commit else "")
+
+
+def earlier(told: Told) -> Iterator[str]:
+    """What earlier sittings gave of the same figures."""
+    names = [(figure["what"], figure["peer"]) for figure in told["figures"]]
+    lines = [
+        (f"{sitting['date']} {sitting['began_utc']}", *cells(figure))
+        for name in names
+        for sitting in told.get("earlier", ())
+        for figure in sitting["figures"]
+        if (figure["what"], figure["peer"]) == name
+    ]
+    if lines:
+        yield "Earlier sittings:\n"
+        yield table(lines, ("began (UTC)", *COLUMNS))
 
 
 def spoken(versions: Mapping[str, str]) -> Iterator[str]:
@@ -132,6 +154,6 @@ def ratio(pairs: Sequence[tuple[float, float]], *, in_turns: bool) -> str:
     return number(there / here) if here > 0 else "not known"
 
 
-def table(lines: Sequence[Sequence[str]]) -> str:
-    ruled = (COLUMNS, ("---", "---", "---:", "---:", "---:", "---:"), *lines)
+def table(lines: Sequence[Sequence[str]], columns: Sequence[str] = COLUMNS) -> str:
+    ruled = (columns, [*["---"] * (len(columns) - 4), *["---:"] * 4], *lines)
     return "".join(f"| {' | '.join(line)} |\n" for line in ruled)

@@ -14,6 +14,7 @@ from benchmarks.headline.row import NotThereError
 
 USUAL = Path("/opt/mahimahi/bin")
 PROGRAMS = ("mm-delay", "mm-link", "mm-webreplay")
+ALIKE, AS_IT_SHIPS = "our congestion control", "as it ships"
 
 
 @dataclass(frozen=True)

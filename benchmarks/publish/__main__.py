@@ -69,15 +69,16 @@ def main() -> int:
         except ColdloadError as error:
             print(error, file=sys.stderr)
             return error.exit_code
+    failed = 0
     for benchmark in () if arguments.no_files or arguments.quick else edition.benchmarks:
         if arguments.only in (None, benchmark.name):
             folder = edition.runs / benchmark.name
-            if not arguments.no_runs and (code := _measure(benchmark, folder)):
-                return code
+            if not arguments.no_runs:
+                failed = _measure(benchmark, folder) or failed
             for path in sorted(folder.glob(f"{benchmark.name}.*.csv")):
                 shutil.copyfile(path, edition.data / path.name)
     renew(edition)
-    return 0
+    return failed
 
 
 def renew(edition: Edition) -> None:
@@ -100,10 +101,11 @@ def _run(edition: Edition, study: RepeatedStudy, number: int, *, quick: bool) ->
 
 
 def _measure(benchmark: RepeatedBenchmark, folder: Path) -> int:
-    """Measure the parts of a benchmark that are not in its folder; the code of what went wrong.
+    """Measure the parts of a benchmark that are not in its folder; the code of what could not be measured, else 0.
 
-    One that is measured and misses an aim goes on, as a study does of which a claim fails.
+    The others are measured all the same, and one that misses an aim is measured, as a study is of which a claim fails.
     """
+    failed = 0
     for part, (module, *words) in benchmark.commands.items():
         kept = folder / f"{benchmark.name}.{part}.csv"
         if kept.exists():
@@ -112,10 +114,11 @@ def _measure(benchmark: RepeatedBenchmark, folder: Path) -> int:
         print(f"python {' '.join(command)}", flush=True)
         code = subprocess.run([sys.executable, *command], check=False).returncode
         if not kept.exists():
-            return code or 1
-        if code:
+            failed = code or 1
+            print(f"{benchmark.name}, {part}: not measured (exit code {failed})", file=sys.stderr, flush=True)
+        elif code:
             print(f"{benchmark.name}, {part}: measured; an aim is missed (exit code {code})", flush=True)
-    return 0
+    return failed
 
 
 def _pack(folder: Path, data: Path) -> int:

@@ -58,6 +58,7 @@ from benchmarks.soak.audit import (
     Audit,
     Finding,
     Journal,
+    with_others,
     wrongly_spared,
 )
 from benchmarks.soak.course import Course, is_over
@@ -157,7 +158,9 @@ def audit(parts: Sequence[Share]) -> Audit:
         left = Workdir(part.out).temporary.iterdir()
         result.findings += [Finding(LEFT, "the end", f"temporary file {path.name}") for path in left]
     studies = {id(attempt): study for study, attempt in attempts}
-    for attempt, why in wrongly_spared(attempt for _, attempt in attempts):
+    made = [attempt for _, attempt in attempts]
+    result.held_against_others = sum(attempt.counts for attempt, _ in with_others(made))
+    for attempt, why in wrongly_spared(made):
         result.findings.append(Finding(WRONG, studies[id(attempt)], f"{attempt.name}: {why}"))
     return result
 

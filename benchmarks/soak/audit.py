@@ -254,6 +254,20 @@ def with_strikes(
     return attempts
 
 
+def with_others(attempts: Iterable[Attempt]) -> Iterator[tuple[Attempt, list[Attempt]]]:
+    """Attempts that a fault hit, each with those of its condition that none hit and that have times; those without any
+    are left out.
+    """
+    every = list(attempts)
+    usual: defaultdict[Condition, list[Attempt]] = defaultdict(list)
+    for attempt in every:
+        if attempt.is_timed and not attempt.strikes:
+            usual[attempt.condition].append(attempt)
+    for attempt in every:
+        if attempt.strikes and usual[attempt.condition]:
+            yield attempt, usual[attempt.condition]
+
+
 def wrongly_spared(attempts: Iterable[Attempt]) -> Iterator[tuple[Attempt, str]]:
     """Attempts that a fault hit and that count, though they took longer or fetched less than others of their condition,
     or timed out as none of these.
@@ -261,17 +275,10 @@ def wrongly_spared(attempts: Iterable[Attempt]) -> Iterator[tuple[Attempt, str]]
     A fault may come before the load begins, or after its end: then the attempt counts by right, and is as all others.
     """
     every = list(attempts)
-    usual: defaultdict[Condition, list[Attempt]] = defaultdict(list)
-    slow: set[Condition] = set()  # that time out by themselves
-    for attempt in every:
-        if attempt.is_timed and not attempt.strikes:
-            usual[attempt.condition].append(attempt)
-        elif attempt.timed_out and not attempt.strikes:
-            slow.add(attempt.condition)
-    for attempt in every:
-        others = usual[attempt.condition]
-        if not (attempt.strikes and others):
-            continue
+    slow = {
+        each.condition for each in every if each.timed_out and not each.strikes
+    }  # that time out by themselves
+    for attempt, others in with_others(every):
         hit = ", ".join(f"{strike.fault} of {strike.what}" for strike in attempt.strikes)
         if attempt.timed_out and attempt.condition not in slow:
             most = max(other.facts["plt_ms"] for other in others)
@@ -308,6 +315,7 @@ class Audit:
     counted: int = 0
     struck: int = 0
     struck_counted: int = 0
+    held_against_others: int = 0  # of those that were struck and count
     attempts: int = 0
     hours: float = 0.0
     left_out: Counter[str] = field(default_factory=Counter)

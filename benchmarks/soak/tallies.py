@@ -12,7 +12,21 @@ from typing import Any
 
 import harness
 from benchmarks.quoted import ROW
-from benchmarks.soak.audit import ENDED, GREW, KINDS, LEFT, LONG, LOST, MOST_GROWTH, TWICE, WRONG, Audit
+from benchmarks.soak.audit import (
+    ENDED,
+    FEWER,
+    GREW,
+    KINDS,
+    LEFT,
+    LONG,
+    LONGER_MS,
+    LONGER_SHARE,
+    LOST,
+    MOST_GROWTH,
+    TWICE,
+    WRONG,
+    Audit,
+)
 from benchmarks.soak.striking import Fault
 from harness.input.shown import clipped, count_of
 from harness.lab.environment import describe_machine
@@ -69,6 +83,7 @@ def figures(found: Audit, asked: Mapping[str, Any], studies: int) -> dict[str, A
             "left_out": dict(found.left_out.most_common()),
             "struck": found.struck,
             "struck_and_counted": found.struck_counted,
+            "held_against_others": found.held_against_others,
         },
         "studies": {"n": studies, "over": found.studies},
         "calls": found.calls,
@@ -110,7 +125,8 @@ def text(told: dict[str, Any]) -> str:
         "attempts": f"{attempts['n']:,}, of which {attempts['counted']:,} count",
         "left out": left_out,
         "faults": f"{sum(times.values())} ({faults})",
-        "struck": f"{attempts['struck']:,} attempts, of which {attempts['struck_and_counted']:,} count",
+        "struck": f"{attempts['struck']:,} attempts, of which {attempts['struck_and_counted']:,} count, "
+        f"{attempts['held_against_others']:,} held against others",
         **{kind: f"{count:,}" for kind, count in told["found"].items()},
         "memory": f"from the second to the last quarter of a call of {LONG} records {grown}; "
         f"{memory['most_mb'] or 0:.0f} MB at most",
@@ -191,6 +207,11 @@ def _lines(soaks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             "attempts out: what counts is tried less there than that nothing is lost."
         )
     yield "- A fault that comes before a load begins, or after its end, lets it count: then it is like all others."
+    yield from _held_against_others(attempts)
+    for told in soaks:
+        yield from (
+            f"- Found earlier by seed {told['seed']}, and mended: {said}" for said in told.get("earlier", ())
+        )
     long = [told["memory"] for told in soaks if told["memory"]["most_growth"] is not None]
     if long:
         calls, grown, most = sum(each["calls"] for each in long), *_most(long)
@@ -198,6 +219,19 @@ def _lines(soaks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             f"- From the second to the last quarter of a call of {LONG} records or more ({calls} of them) the "
             f"runner's memory grew by {grown:.1%} at most, and was {most:.0f} MB at most."
         )
+
+
+def _held_against_others(attempts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """How many attempts were tried for that: a fault may hit the only one of its condition."""
+    told = [each for each in attempts if "held_against_others" in each]
+    held, counted = (sum(each[key] for each in told) for key in ("held_against_others", "struck_and_counted"))
+    untold = sum(each["struck_and_counted"] for each in attempts) - counted
+    yield (
+        "- That is tried where its condition has an attempt that no fault hit: it may not take longer than the longest "
+        f"of these by {LONGER_SHARE - 1:.0%} and {LONGER_MS:.0f} ms, and ask for no less than {FEWER:.0%}. "
+        + (f"Tried were {held:,} of {counted:,} that count. " if told else "")
+        + (f"Of {untold:,}{' more' * bool(told)} it was not noted how many were tried." if untold else "")
+    ).rstrip()
 
 
 def _sums(faults: Iterable[Mapping[str, Mapping[str, int]]]) -> dict[str, Counter[str]]:
@@ -240,16 +274,26 @@ def written_into(folder: Path) -> list[dict[str, Any]]:
 
 
 def write(told: dict[str, Any], folder: Path) -> None:
-    """The figures beside those of other soaks, in place of an earlier end of the same one, what all come to, and the
-    page of them.
+    """The figures beside those of other soaks, what all come to, and the page of them.
+
+    Of an earlier end of the same soak there stays what it found and this one does not.
     """
-    others = [each for each in written_into(folder) if _named(each) != _named(told)]
-    soaks, data = [*others, told], folder / DATA
+    kept = written_into(folder)
+    others = [each for each in kept if _named(each) != _named(told)]
+    earlier = [said for each in kept if _named(each) == _named(told) for said in _found_by(each)]
+    soaks, data = (
+        [*others, told | {"earlier": [said for said in earlier if said not in _found_by(told)]}],
+        folder / DATA,
+    )
     data.parent.mkdir(parents=True, exist_ok=True)
     data.write_text(json.dumps({"soaks": soaks}, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     with (folder / SUMS).open("w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([(ROW, "value"), *sums(soaks).items()])
     (folder / PAGE).write_text(page(soaks), encoding="utf-8")
+
+
+def _found_by(told: Mapping[str, Any]) -> list[str]:
+    return [*told.get("earlier", ()), *(f"{each['what']}: {each['said']}" for each in told["findings"])]
 
 
 def _named(told: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -275,6 +275,25 @@ def test_a_browser_that_uses_the_link_before_it_is_asked_for_the_page_is_found(
     assert tells([record.reason or ""], "1 packet left the client", "before the page was asked for")
 
 
+def test_a_firefox_that_stands_still_as_it_starts_is_started_once_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tmp_path.chmod(0o777)
+    wrapper, seen = tmp_path / PROGRAM.name, tmp_path / "seen"
+    wrapper.write_text(f'#!/bin/bash\nmkdir {seen} && exec sleep 600\nexec {PROGRAM} "$@"\n')
+    wrapper.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    archives = {"small": small_site(tmp_path)}
+
+    def run() -> Record:
+        with lab(archives) as opened:
+            return trial(opened, 1, cell("small"))
+
+    record = inside(run)
+    assert seen.exists()
+    assert (record.outcome, record.reason) == (Outcome.OK, None)
+
+
 def test_a_profile_that_cannot_be_written_is_told_and_leaves_nothing(tmp_path: Path) -> None:
     archives = {"small": small_site(tmp_path)}
 

@@ -115,8 +115,17 @@ def test_a_row_that_could_not_be_measured_again_stays_and_one_that_was_is_replac
     old, new = measured(Figure("rate", "s", "peer", SIX_TURNS)), measured(date="2026-11-28")
     data = kept({}, "users", old)
     assert kept(data, "users", {"date": "2026-11-28", "not_measured": "gone"}) == data
-    assert kept(data, "users", new)["rows"] == {"users": new}
+    assert kept(data, "users", new)["rows"] == {"users": {**new, "earlier": [old]}}
     assert list(kept(data, "overhead", new)["rows"]) == ["overhead", "users"]
+
+
+def test_a_row_shows_what_earlier_sittings_gave_of_the_same_figures() -> None:
+    old = measured(Figure("rate", "s", "peer", SIX_TURNS), Figure("gone", "s", "peer", SIX_TURNS))
+    data = kept(kept({}, "link", old), "link", measured(Figure("rate", "s", "peer", [(2.0, 2.0)] * 6)))
+    lines = page(data, ROWS).splitlines()
+    assert "Earlier sittings:" in lines
+    assert "| 2026-11-27 07:30 | rate | peer | 1.00 s | 3.00 s | 3.00 (3.00 to 3.00) | 6 |" in lines
+    assert not any("| gone |" in line for line in lines)
 
 
 def test_overhead_is_the_time_between_loads_without_them() -> None:

@@ -39,15 +39,21 @@ def run_with_images(folder: Path) -> Path:
     ).write(folder / "run")
 
 
+def over_the_link() -> str:
+    seen = {"observedFirstContentfulPaint": 900, "observedLargestContentfulPaint": 1900}
+    return json.dumps(
+        {"kind": "observed", "audits": {"metrics": {"details": {"items": [seen]}}}, "warnings": []}
+    )
+
+
 def lighthouse_report(image_ms: float, fcp_ms: float) -> str:
     audits: dict[str, object] = {name: {} for name in (*AUDITS, *UNMATCHED)}
     audits["image-delivery-insight"] = {"metricSavings": {"FCP": 0, "LCP": image_ms}}
     audits["font-display-insight"] = {"metricSavings": {"FCP": 300}}
     audits |= {name: {"numericValue": fcp_ms} for name in BASE}
-    audits["metrics"] = {
-        "details": {"items": [{"observedFirstContentfulPaint": 900, "observedLargestContentfulPaint": 1900}]}
-    }
-    return json.dumps({"audits": audits, "warnings": []})
+    unslowed = {"observedFirstContentfulPaint": 90, "observedLargestContentfulPaint": 190}
+    audits["metrics"] = {"details": {"items": [unslowed]}}
+    return json.dumps({"kind": "simulated", "audits": audits, "warnings": []})
 
 
 def test_what_is_measured_is_told_beside_the_estimate(tmp_path: Path) -> None:
@@ -60,8 +66,10 @@ def test_what_is_measured_is_told_beside_the_estimate(tmp_path: Path) -> None:
     assert seen["plain"]["fcp_ms"]["median"] < seen["plain"]["plt_ms"]["median"]
 
     file = tmp_path / "lighthouse.jsonl"
-    file.write_text("\n".join(lighthouse_report(ms, 1000 + ms) for ms in (100, 150, 300)))
+    reports = (lighthouse_report(ms, 1000 + ms) for ms in (100, 150, 300))
+    file.write_text("\n".join([*reports, over_the_link()]))
     estimates = told_by_lighthouse(file)
+    assert estimates["loads"] == 3
     assert estimates["audits"]["image-delivery-insight"]["lcp_ms"] == {
         "median": 150.0, "low": 100.0, "high": 300.0, "n": 3
     }  # fmt: skip

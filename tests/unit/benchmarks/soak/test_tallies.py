@@ -57,7 +57,7 @@ def test_the_page_of_the_results_shows_the_data() -> None:
 def test_what_is_written_is_the_page_of_its_data(tmp_path: Path) -> None:
     told = figures(FOUND, ASKED, 3)
     write(told, tmp_path)
-    assert written_into(tmp_path) == [told]
+    assert written_into(tmp_path) == [{**told, "earlier": []}]
     made = (tmp_path / PAGE).read_text()
     assert made == page(written_into(tmp_path))
     assert tells(made, "170 trials", "160 of which count", "9 faults", "nothing was lost, wrong or left")
@@ -91,6 +91,24 @@ def test_the_page_is_of_all_soaks_and_has_each_of_them_once(tmp_path: Path) -> N
     assert tells(made, "grew by 3.4% at most", "101 MB at most", "(2 of them)")
     assert made.count("python -m benchmarks.soak") == 2
     assert f"| {WHAT_COMES['stop']} | 10 | 10 | 4 |\n" in made
+
+
+def test_what_an_earlier_end_found_stays_when_it_is_mended(tmp_path: Path) -> None:
+    lost = Audit(**{**vars(FOUND), "findings": [Finding(LOST, "001-agency", "attempt 1 is not recorded")]})
+    for found in (lost, FOUND, FOUND):
+        write(figures(found, ASKED, 3), tmp_path)
+    made = (tmp_path / PAGE).read_text()
+    assert tells(made, "nothing was lost, wrong or left")
+    assert made.count("- Found earlier by seed 1, and mended: lost: attempt 1 is not recorded\n") == 1
+
+
+def test_how_many_attempts_could_be_tried_is_told_where_it_was_noted() -> None:
+    noted = figures(Audit(**{**vars(FOUND), "struck_counted": 9, "held_against_others": 4}), ASKED, 3)
+    assert tells(page([noted]), "Tried were 4 of 9 that count.")
+    old = {**noted, "attempts": {**noted["attempts"], "struck_and_counted": 5}}
+    del old["attempts"]["held_against_others"]
+    assert tells(page([noted, old]), "Tried were 4 of 9 that count. Of 5 more it was not noted")
+    assert tells(page([old]), "Of 5 it was not noted")
 
 
 def test_what_was_found_opens_the_page() -> None:
