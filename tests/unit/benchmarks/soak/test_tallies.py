@@ -107,7 +107,7 @@ def test_how_many_attempts_could_be_tried_is_told_where_it_was_noted() -> None:
     assert tells(page([noted]), "Tried were 4 of 9 that count.")
     old = {**noted, "attempts": {**noted["attempts"], "struck_and_counted": 5}}
     del old["attempts"]["held_against_others"]
-    assert tells(page([noted, old]), "Tried were 4 of 9 that count. Of 5 more it was not noted")
+    assert "Tried were 4 of 9 that count. Of 5 more it was not noted" in page([noted, old])
     assert tells(page([old]), "Of 5 it was not noted")
 
 
