@@ -111,8 +111,14 @@ KEYS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "name": ("a text", "default: made of rate and round-trip time"),
         "rtt_ms": ("a number, or a list", "the full round-trip time"),
         "WAY_mbps": ("0.001 to 10,000", "the rate of IP packets; up as down unless it is given"),
-        "trace_WAY": ("a file", "a Mahimahi delivery trace in place of the rate"),
-        "steps_WAY": ("a file", "a list of rates by time in place of the rate"),
+        "trace_WAY": (
+            "a file",
+            "a Mahimahi delivery trace in place of the rate; each load, crowd or closed loop begins it anew",
+        ),
+        "steps_WAY": (
+            "a file",
+            "a list of rates by time in place of the rate; time is that of the load, crowd or closed loop",
+        ),
         "queue_WAY": ("`droptail`, `codel`, `unlimited`", "the kind of the queue"),
         "queue_WAY_bytes": (
             "a whole number",

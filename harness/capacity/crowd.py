@@ -96,6 +96,7 @@ class Crowd:
         with self._client() as client, placed(self.endpoint.server, client.link, self.cores):
             wait_for_rest(self.endpoint.server, self.testbed.server)
             foreign = ForeignCpu()
+            client.link.begin()
             began_ns = time.monotonic_ns()
             watched = Watched(
                 self.endpoint.server,

@@ -183,8 +183,10 @@ class _RateAttempt:
         log_offset = server.log_offset
 
         def began() -> None:
+            client.link.begin()
             self.window = Window(accounts, client)
 
+        client.link.begin()  # for the warm-up; once more when the counting begins
         watch = ToolWatch(began, lambda: self._check(client), lambda pid: pinned(pid, self.cores.generator))
         ran = run_tool(tool, loop, client.host.path, folder, watch)
         self._saw(used=self.window.close() if self.window else None, generator_cpu_s=ran.cpu_s)

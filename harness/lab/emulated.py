@@ -86,7 +86,7 @@ def usable_device() -> LinkDevice:
 class Ends:
     """What a link joins: the client host, which gets the address, and the server host.
 
-    With a `network` the client host has all its addresses, as of a crowd; `address` is one of them. A round trip to
+    With a `network` the client host has all its addresses, as of a crowd; `address` is the first. A round trip to
     each of the server host's addresses in `distances_ms` takes so much longer than the link's.
     """
 
@@ -136,17 +136,25 @@ def spans_since(epoch_ns: int, edges_us: Sequence[int]) -> Spans:
 class EmulatedLink:
     """A link of our own emulator. `seed` is what its random losses and jitter were drawn with."""
 
-    def __init__(self, process: Process, device: LinkDevice, seed: int) -> None:
+    def __init__(self, process: Process, device: LinkDevice, seed: int, *, changes: bool) -> None:
         self._process = process
         self.device = device
         self.seed = seed
+        self.changes = changes  # a rate of it, with time
         self.ready: Mapping[str, Any] = {}
+        self._restarted: Mapping[str, Any] = {}
         self._told: dict[str, list[dict[str, Any]]] = {}
         self._read_up_to = 0  # of its log
 
     @property
     def epoch_ns(self) -> int:
-        return int(self.ready["epoch_ns"])
+        return int((self._restarted or self.ready)["epoch_ns"])
+
+    def begin(self, timeout_s: float = 5.0) -> None:
+        """Time zero of rates that change with time is now. Where none does, the emulator is told nothing."""
+        if self.changes:
+            what = "that its rates began anew"
+            self._restarted = self._asked(signal.SIGALRM, "restart", what, timeout_s)
 
     def is_ready(self) -> bool:
         lines = self._events("ready")
@@ -184,7 +192,8 @@ class EmulatedLink:
     def account(self, timeout_s: float = 5.0) -> LinkAccount:
         """When each way was busy so far; it holds packets up for some ms."""
         told = self._asked(signal.SIGUSR2, "busy", "when it was busy", timeout_s)
-        return LinkAccount(*(spans_since(self.epoch_ns, told[way]) for way in (Way.DOWN, Way.UP)))
+        made_ns = int(self.ready["epoch_ns"])
+        return LinkAccount(*(spans_since(made_ns, told[way]) for way in (Way.DOWN, Way.UP)))
 
     def _asked(self, by: signal.Signals, kind: str, what: str, timeout_s: float) -> dict[str, Any]:
         """What it tells of this kind when asked by a signal."""
@@ -230,7 +239,7 @@ def emulated_link(
     link: Link, ends: Ends, files: LinkFiles, device: LinkDevice, seed: int
 ) -> Iterator[EmulatedLink]:
     with contextlib.ExitStack() as undo:
-        command = _linkem(link, files, seed).plus("--backend", device.value, "--device", DEVICE)
+        command = _linkem(link, ends, files, seed).plus("--backend", device.value, "--device", DEVICE)
         command = command.plus("--client-ns", ends.client.path, "--server-ns", ends.server.path)
         if ends.distances_ms:
             each_way = (f"{address}={ms / 2:.6f}" for address, ms in ends.distances_ms.items())
@@ -240,19 +249,19 @@ def emulated_link(
             command = command.plus("--middle-ns", middle.path)
             command = command.plus("--client-peer", "client", "--server-peer", "server")
         process = undo.enter_context(running(command, files.folder / "link.log"))
-        emulated = EmulatedLink(process, device, seed)
+        emulated = EmulatedLink(process, device, seed, changes=link.changes)
         process.wait_until(emulated.is_ready)
         yield emulated
 
 
-def _linkem(link: Link, files: LinkFiles, seed: int) -> Command:
+def _linkem(link: Link, ends: Ends, files: LinkFiles, seed: int) -> Command:
     """The emulator with its model of the link and its files, not yet between hosts."""
     command = Command.of(linkem_program())
     for direction in link.directions:
         said = specification(direction, link.delay_ms(direction.way), seed, files.folder)
         command = command.plus(f"--{direction.way}", said)
     if link.per_client:
-        command = command.plus("--per-client")
+        command = command.plus("--per-client", "--first-client", ends.address)
     for way in Way:
         shared = link.shared_mbps(way)
         if shared is not None:

@@ -35,7 +35,11 @@ class RunningLink(Interface):
 
     @property
     def epoch_ns(self) -> int:
-        """Time zero of traces and step lists, CLOCK_MONOTONIC."""
+        """Time zero of traces and step lists, CLOCK_MONOTONIC: the last `begin`, before that when the link was made."""
+        ...
+
+    def begin(self) -> None:
+        """Time zero of rates that change with time is now; nothing else changes."""
         ...
 
     @property
@@ -127,6 +131,9 @@ class DirectLink:
 
     def __init__(self, client: Host, server: Host) -> None:
         self._senders = {Way.DOWN: server, Way.UP: client}
+
+    def begin(self) -> None:
+        """Nothing of it changes with time."""
 
     @property
     def alive(self) -> bool:

@@ -255,6 +255,11 @@ class Link:
         return self.down, self.up
 
     @property
+    def changes(self) -> bool:
+        """Whether a rate of the link changes with time."""
+        return any(isinstance(direction.rate, RecordedRate) for direction in self.directions)
+
+    @property
     def has_own_delays(self) -> bool:
         """Whether the link says its delay each way, instead of its round-trip time alone."""
         return self.down.delay_ms is not None

@@ -48,8 +48,9 @@ class RecordedRate:
 
     A trace is Mahimahi's packet-delivery trace: each line a whole number of ms at which 1500 bytes can leave, repeated
     with the period of its last line (Netravali et al., USENIX ATC 2015). Steps are lines `time_ms rate_mbps`, the
-    first at 0; the last rate holds. Time zero of both is the moment the link is made. `mean_mbps` is the mean over
-    one period of a trace, and over the time to the last step of a list. `text` is empty in what was read from records.
+    first at 0; the last rate holds. Time zero of both is when the load begins (`RunningLink.begin`). `mean_mbps` is the
+    mean over one period of a trace, and over the time to the last step of a list. `text` is empty in what was read from
+    records.
     """
 
     format: RateFormat

@@ -215,6 +215,7 @@ class _Attempt:
         with contextlib.ExitStack() as around:
             for probe in self.probes:
                 around.enter_context(probe.during(page))
+            client.link.begin()
             try:
                 with page.watch.limit(load.options.timeout_s + RETURN_S, "return of the navigation"):
                     navigate_ms = page.browser.load(self.venue.start_url, load.options.timeout_s)
@@ -288,6 +289,7 @@ def visit(
     watch = Watchdog(lambda: fresh.pid, lambda: fresh.driver_pid)
     try:
         with started(fresh, watch) as browser:
+            client.link.begin()
             with watch.limit(timeout_s + RETURN_S, "return of the navigation"):
                 browser.load(start_url, timeout_s)
             with watch.limit(REST_LIMIT_S + ANSWER_S, "rest of the page"):

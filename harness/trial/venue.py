@@ -32,6 +32,9 @@ from sites.servers.server import ServedRequest
 class JoiningLink(MeasuredLink, Interface):
     """What joins the browser's host to the page."""
 
+    def begin(self) -> None:
+        """Time zero of rates that change with time is now."""
+
     def check(self) -> None:
         """Raise TestbedFailed when it has died or is stopped."""
 
@@ -191,6 +194,9 @@ class OnTheWeb:
 
 class _UnknownLink:
     """Whatever is between the machine and the web: nothing of it can be read."""
+
+    def begin(self) -> None:
+        """Nobody knows how it changes."""
 
     def check(self) -> None:
         """Nobody can."""

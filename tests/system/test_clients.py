@@ -15,7 +15,7 @@ from harness.lab.calibration import PROBE_ADDRESS, Calibration
 from harness.lab.emulated import EmulatedLink, LinkDevice, usable_device
 from harness.lab.passages import ManyPairs, Pair
 from harness.lab.testbed import testbed
-from harness.model.link import Link, Way
+from harness.model.link import Link, RandomLoss, Way
 from harness.system.netns import host
 from tests.system.conftest import inside, timed, wait_until
 
@@ -87,6 +87,29 @@ def test_what_many_clients_share_is_no_more_than_the_shared_rate() -> None:
         return (len(arrived) - 1) * 1500 * 8 / (arrived[-1] - arrived[0]) * 1e3
 
     assert inside(shared_mbps) == pytest.approx(50, rel=0.02)
+
+
+@pytest.mark.side_by_side
+def test_clients_of_a_number_lose_alike_in_crowds_of_one_draw() -> None:
+    """Crowds that are compared have other addresses, and lose the same packets of each client."""
+    lossy = replace(EACH, down=replace(EACH.down, loss=RandomLoss(20)))
+
+    def arrived() -> list[list[list[int]]]:
+        found = []
+        with testbed() as made:
+            made.server.configure(f"addr add {PROBE_ADDRESS}/32 dev lo")
+            for draw in (1, 1, 2):
+                with made.client(lossy, draw=draw, count=3) as client:
+                    pairs = [Pair(PROBE_ADDRESS, address) for address in client.addresses]
+                    between = ManyPairs(made.server, client.host, pairs)
+                    trains = between.trains(60, size_bytes=100, gap_s=1e-3, patience_s=5)
+                found.append([[each.number for each in seen] for seen in trains])
+        return found
+
+    first, again, other = inside(arrived)
+    assert first == again
+    assert first != other
+    assert first[0] != first[1]
 
 
 @pytest.mark.side_by_side

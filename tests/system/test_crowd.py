@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
+import socket
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,18 +24,20 @@ from harness.capacity.series import BUCKETS_NAME, PAGES_NAME, SECONDS_NAME
 from harness.cli.crowdlines import summary
 from harness.errors import Outcome
 from harness.input.shown import one_line
-from harness.lab.testbed import testbed
+from harness.lab.testbed import Testbed, testbed
 from harness.model.condition import Condition
 from harness.model.engine import Engine
 from harness.model.kind import Users
 from harness.model.link import Link
 from harness.model.protocol import Protocol
+from harness.model.rate import RateFormat, RecordedRate
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay
 from harness.model.trials import PlannedTrial
 from harness.model.underload import CrowdObservation
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
+from harness.system.netns import Host
 from harness.trial.trial import browser_lab
 from sites.archive import Archive, archives_root, open_archive, write_archive
 from sites.response import Response
@@ -90,8 +95,14 @@ def crowd(
     return measured(open_archive(archives_root(), PAGE), condition, options, files)
 
 
-def measured(archive: Archive, condition: Condition, options: CrowdOptions, files: Path) -> Trial:
-    """A trial of a page with the series that it left, inside an enclosure."""
+def measured(
+    archive: Archive,
+    condition: Condition,
+    options: CrowdOptions,
+    files: Path,
+    around: Callable[[Testbed], contextlib.AbstractContextManager[None]] = lambda _: contextlib.nullcontext(),
+) -> Trial:
+    """A trial of a page with the series that it left, inside an enclosure; `around` lasts as long as the trial."""
     with testbed() as made:
         tuning = Tuning(status=True, name=condition.server)
         made.serve(
@@ -102,7 +113,8 @@ def measured(archive: Archive, condition: Condition, options: CrowdOptions, file
             engine=condition.engine,
             tuning=tuning,
         )
-        record = run_crowd_trial(made, PlannedTrial("00001", 1, 1, condition), options, files)
+        with around(made):
+            record = run_crowd_trial(made, PlannedTrial("00001", 1, 1, condition), options, files)
     return Trial(record, *(lines(files / name) for name in (PAGES_NAME, SECONDS_NAME, BUCKETS_NAME)))
 
 
@@ -163,6 +175,44 @@ def test_with_a_connection_for_each_request(recipes: Recipes, tmp_path: Path) ->
     trial = inside(lambda: crowd(recipes, crowd_of(Protocol.HTTP1_CLOSE, 2, 4), tmp_path))
     assert (trial.record.outcome, trial.record.reason) == (Outcome.OK, None)
     assert {page["connections"] for page in trial.pages} == {REQUESTS}
+
+
+@contextlib.contextmanager
+def restless(host: Host, seconds: float) -> Iterator[None]:
+    """A host with a connection that is half closed for so long: no crowd begins meanwhile."""
+    with host.entered(), socket.create_server(("127.0.0.1", 0)) as listener:
+        near = socket.create_connection(listener.getsockname())
+        far, _ = listener.accept()
+    near.shutdown(socket.SHUT_WR)
+
+    def close() -> None:
+        near.close()
+        far.close()
+
+    closing = threading.Timer(seconds, close)
+    closing.start()
+    try:
+        yield
+    finally:
+        closing.join()
+
+
+def test_a_rate_that_changes_begins_with_the_crowd_and_not_with_the_link(
+    recipes: Recipes, tmp_path: Path
+) -> None:
+    """The server takes longer to come to rest than the link is fast."""
+    steps = RecordedRate.of(RateFormat.STEPS, "s", "0 20\n4000 1\n")
+    asked = crowd_of(Protocol.H2, 2, 3)
+    cell = replace(asked, link=replace(LINK, down=replace(LINK.down, rate=steps)))
+
+    def run() -> Trial:
+        options = CrowdOptions(recipes[cell.protocol.scheme])
+        archive = open_archive(archives_root(), PAGE)
+        return measured(archive, cell, options, tmp_path, lambda made: restless(made.server, 6))
+
+    trial = inside(run)
+    assert (trial.record.outcome, trial.record.reason) == (Outcome.OK, None)
+    assert min(page["ms"] for page in trial.pages) < 3000  # at 1 Mbit/s a page takes 9 s
 
 
 def killer(program: str) -> Callable[..., None]:

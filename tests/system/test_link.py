@@ -130,6 +130,22 @@ def test_draws_lose_other_packets_and_conditions_of_a_draw_the_same() -> None:
     assert first != other
 
 
+@pytest.mark.side_by_side
+@pytest.mark.parametrize(("link", "anew"), [(odd("trace", rate=TRACE), True), (LINKS[0], False)])
+def test_time_begins_anew_where_a_rate_changes_with_it_and_nowhere_else(link: Link, anew: bool) -> None:
+    def begun() -> tuple[int, int, int, bool]:
+        with testbed() as made, made.client(link) as client:
+            made_ns = client.link.epoch_ns
+            before_ns = time.monotonic_ns()
+            client.link.begin()
+            assert isinstance(client.link, EmulatedLink)
+            return made_ns, before_ns, client.link.epoch_ns, "restart" in client.link.log.read_text()
+
+    made_ns, before_ns, epoch_ns, told = inside(begun)
+    assert told == anew
+    assert (epoch_ns >= before_ns) if anew else (epoch_ns == made_ns)
+
+
 @timed("packets wait for the emulator's core")
 @pytest.mark.side_by_side
 def test_a_link_that_is_off_is_refused_with_how_much() -> None:

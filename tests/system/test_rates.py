@@ -22,6 +22,7 @@ from harness.model.engine import DEFAULT_ENGINE, Engine
 from harness.model.kind import Requests
 from harness.model.link import NO_LINK, Link
 from harness.model.protocol import Protocol
+from harness.model.rate import RateFormat, RecordedRate
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay
 from harness.model.underload import RateObservation
@@ -158,6 +159,25 @@ def test_over_a_slow_link_the_link_is_what_limits() -> None:
     assert isinstance(seen, RateObservation)
     assert (seen.latency_p50_ms or 0) >= 100
     assert 0 < (seen.bytes_per_s or 0) < 125_000
+
+
+def rates_behind_a_drop() -> list[Record]:
+    """The link gets slow 2.5 s after its beginning; the warm-up takes longer."""
+    steps = RecordedRate.of(RateFormat.STEPS, "s", "0 20\n2500 1\n")
+    link = Link.of(20, 2)
+    link = replace(link, down=replace(link.down, rate=steps))
+    load = loop(seconds=2, warm_s=3)
+    with testbed() as made:
+        served(made, "nginx")
+        return [trial(made, cell(tool, Protocol.HTTP1, "nginx", load, link)) for tool in TOOLS]
+
+
+def test_a_rate_that_changes_begins_with_the_seconds_that_count() -> None:
+    for record in inside(rates_behind_a_drop):
+        assert record.outcome is Outcome.OK, record.reason
+        seen = record.observation
+        assert isinstance(seen, RateObservation)
+        assert (seen.bytes_per_s or 0) > 500_000  # at 1 Mbit/s there are 125,000
 
 
 @dataclass(frozen=True)

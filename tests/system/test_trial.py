@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import re
 import subprocess
-from dataclasses import replace
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -19,16 +21,34 @@ from harness.model.condition import CacheState, Served
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
 from harness.model.protocol import TODAY, Protocol
+from harness.model.rate import RateFormat, RecordedRate
 from harness.model.settings import Replay
+from harness.model.trials import PlannedTrial
+from harness.probes.probe import TrialOptions
 from harness.records import Record
 from harness.study.rules import ABILITIES, DEFAULT_SERVER
 from harness.system.enclosure import WORKSPACE
-from harness.trial.trial import browser_lab
-from harness.trial.venue import surroundings
+from harness.trial.trial import browser_lab, run_at
+from harness.trial.venue import BrowsersHost, InTestbed, surroundings
 from sites.archive import write_archive
+from sites.response import Response
 from sites.warc import About
 from tests.facts import tells
-from tests.system.conftest import CHROMIUMS, OTHER_HOST, START_URL, condition, html, inside, small_site, trial
+from tests.system.conftest import (
+    CHROMIUMS,
+    NO_ICON,
+    OTHER_HOST,
+    START_URL,
+    condition,
+    html,
+    inside,
+    page_of,
+    picture,
+    planned,
+    small_site,
+    timed,
+    trial,
+)
 from tests.system.test_hostile import CRASH
 
 # Of /proc/net/tcp: by port 443, in its states.
@@ -111,6 +131,54 @@ def test_times_are_there_and_in_order(matrix: list[Record]) -> None:
         assert seen.ttfb_ms <= seen.dcl_ms <= seen.plt_ms <= seen.navigate_ms + 5
         assert record.overhead_ms is not None
         assert record.overhead_ms > 0
+
+
+@dataclass(frozen=True)
+class Late(InTestbed):
+    """A venue whose browser starts so long after its link was made."""
+
+    late_s: float
+
+    @contextlib.contextmanager
+    def client(self, planned: PlannedTrial, pcap: Path | None = None) -> Iterator[BrowsersHost]:
+        with super().client(planned, pcap) as client:
+            time.sleep(self.late_s)
+            yield client
+
+
+@timed("what is late under the fast rate costs four times that under the slow one")
+def test_loads_whose_browsers_take_differently_long_to_start_meet_the_same_link(tmp_path: Path) -> None:
+    """Its rate drops in the middle of the load: time zero is when the page is asked for."""
+    steps = RecordedRate.of(RateFormat.STEPS, "s", "0 4\n1500 1\n")
+    plain = Link.of(4, 20)
+    link = replace(plain, down=replace(plain.down, rate=steps))
+    image = Response(f"{START_URL}p.png", 200, (("Content-Type", "image/png"),), picture(640))
+    archive = page_of(tmp_path, "steps", f'{NO_ICON}<img src="p.png">', image)
+    cell = condition("steps", Protocol.H2, link=link)
+
+    def run() -> list[Record]:
+        with browser_lab({"steps": archive}, [Protocol.H2]) as opened:
+            return [
+                run_at(
+                    Late(opened.testbed, opened.testbed.endpoint(cell), late_s),
+                    opened.browsers,
+                    planned(number, cell),
+                    TrialOptions(),
+                    WORKSPACE / "kept",
+                )[0]
+                for number, late_s in enumerate((0.0, 3.0), start=1)
+            ]
+
+    times = []
+    for record in inside(run):
+        assert record.outcome is Outcome.OK, record.reason
+        seen = record.observation
+        assert seen.plt_ms is not None
+        assert seen.bytes_down is not None
+        fast_ms, slow_ms = seen.bytes_down * 8 / 4e3, seen.bytes_down * 8 / 1e3
+        assert fast_ms + 1000 < seen.plt_ms < slow_ms - 2000
+        times.append(seen.plt_ms)
+    assert times[0] == pytest.approx(times[1], abs=700)
 
 
 @pytest.mark.parametrize("cache", CacheState)

@@ -1,25 +1,31 @@
 //! The command line, parsed once.
 
+use std::net::Ipv4Addr;
+
 use crate::direction::Direction;
 use crate::distances::{parse_distances, Distances};
 use crate::error::{Error, Result};
 use crate::interface::MAX_NAME;
 use crate::queue::QueueSpec;
 use crate::rate::RateSpec;
+use crate::way::Address;
 
 pub const USAGE: &str = "\
 linkem --backend tun  --client-ns PATH --server-ns PATH --device NAME --down SPEC --up SPEC
 linkem --backend veth --client-ns PATH --server-ns PATH --middle-ns PATH --device NAME
        --client-peer NAME --server-peer NAME --down SPEC --up SPEC
        [--pcap FILE] [--snaplen BYTES] [--times FILE] [--survive-parent]
-       [--per-client [--shared-down SPEC] [--shared-up SPEC]] [--distances ADDRESS=MS,...]
+       [--per-client [--first-client ADDRESS] [--shared-down SPEC] [--shared-up SPEC]]
+       [--distances ADDRESS=MS,...]
 linkem check SPEC
 linkem --version | --help
 
 SPEC is key=value,... of: rate_mbps=R | trace=FILE | steps=FILE; delay_ms=D; jitter_ms=J;
      queue=droptail:BYTES|codel:BYTES|unlimited; loss=F | loss_ge=P:R:H:K; seed=N
 --distances: each way to or from a server of that address takes MS longer than the link, beyond it
+--first-client: what a client loses depends on its number from that address on
 SIGUSR1 prints the counts so far, SIGUSR2 when the link was busy;
+SIGALRM makes its moment time zero of traces and step lists;
 SIGTERM and SIGINT print the counts and end the link.";
 
 /// What a whole packet needs, and the default of --snaplen.
@@ -50,9 +56,11 @@ impl Backend {
     }
 }
 
-/// Each client address has a link to itself, as `down` and `up` say; all may share another one.
+/// Each client address has a link to itself, as `down` and `up` say; all may share another one. Clients are counted
+/// from the address `first` on, for their random numbers.
 #[derive(Debug, PartialEq)]
 pub struct PerClient {
+    pub first: Address,
     pub shared_down: Option<Direction>,
     pub shared_up: Option<Direction>,
 }
@@ -131,13 +139,23 @@ fn parse_run(words: &[&str]) -> Result<Options> {
 
 fn parse_per_client(given: &mut Given) -> Result<Option<PerClient>> {
     let asked = given.take("--per-client").is_some();
-    let mut shared = |name: &str| match given.take(name) {
-        None => Ok(None),
+    let mut of_clients = |name: &str| match given.take(name) {
         Some(_) if !asked => Err(usage(&format!("{name} needs --per-client"))),
-        Some(spec) => parse_direction(name, &spec).map(Some),
+        value => Ok(value),
     };
+    let first = of_clients("--first-client")?;
+    let mut shared =
+        |name: &str| of_clients(name)?.map(|spec| parse_direction(name, &spec)).transpose();
     let (shared_down, shared_up) = (shared("--shared-down")?, shared("--shared-up")?);
-    Ok(asked.then(|| PerClient { shared_down, shared_up }))
+    let first = first.map_or(Ok([0; 4]), |text| parse_address(&text))?;
+    Ok(asked.then(|| PerClient { first, shared_down, shared_up }))
+}
+
+fn parse_address(text: &str) -> Result<Address> {
+    let address: std::result::Result<Ipv4Addr, _> = text.parse();
+    address
+        .map(|address| address.octets())
+        .map_err(|_| usage(&format!("--first-client '{text}' is no IPv4 address")))
 }
 
 /// What one queue may hold in memory, thousands may not.
@@ -162,7 +180,7 @@ struct Given(Vec<(String, String)>);
 
 impl Given {
     fn read(words: &[&str]) -> Result<Given> {
-        const KNOWN: [&str; 15] = [
+        const KNOWN: [&str; 16] = [
             "--backend",
             "--client-ns",
             "--server-ns",
@@ -175,6 +193,7 @@ impl Given {
             "--pcap",
             "--snaplen",
             "--times",
+            "--first-client",
             "--shared-down",
             "--shared-up",
             "--distances",

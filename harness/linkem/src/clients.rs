@@ -22,6 +22,8 @@ type Appointment = Reverse<(Ns, u64, usize)>;
 /// The links of all clients in one direction, carrying packets of any kind `P`.
 pub struct Clients<P> {
     direction: Direction,
+    /// The address from which clients are counted for their random numbers.
+    first: Address,
     way: Way,
     epoch: Ns,
     numbers: HashMap<Address, usize>,
@@ -32,10 +34,12 @@ pub struct Clients<P> {
 }
 
 impl<P> Clients<P> {
-    /// `direction` is that of each client; `epoch` is time zero of its trace or step list.
-    pub fn new(direction: &Direction, way: Way, epoch: Ns) -> Clients<P> {
+    /// `direction` is that of each client, and `first` the address of the first; `epoch` is time zero of its trace or
+    /// step list.
+    pub fn new(direction: &Direction, first: Address, way: Way, epoch: Ns) -> Clients<P> {
         Clients {
             direction: direction.clone(),
+            first,
             way,
             epoch,
             numbers: HashMap::new(),
@@ -51,12 +55,28 @@ impl<P> Clients<P> {
             Entry::Occupied(known) => Some(*known.get()),
             Entry::Vacant(_) if self.links.len() == MAX_CLIENTS => None,
             Entry::Vacant(free) => {
-                // What a client loses depends on its address and the seed, and not on who came before it.
-                let own = 1 + u64::from(u32::from_be_bytes(address));
+                // What a client loses depends on its place among the addresses and the seed: not on who came before it,
+                // nor on which addresses the clients have.
+                let first = u32::from_be_bytes(self.first);
+                let own = 1 + u64::from(u32::from_be_bytes(address).wrapping_sub(first));
                 let link = Link::new(&self.direction, self.epoch, 2 * own + self.way.stream());
                 let number = *free.insert(self.links.len());
                 self.links.push(link);
                 Some(number)
+            }
+        }
+    }
+
+    /// Time zero of all traces and step lists is `at`, which is now; also of clients that come later.
+    pub fn restart(&mut self, at: Ns) {
+        self.epoch = at;
+        self.agenda.clear();
+        for (number, link) in self.links.iter_mut().enumerate() {
+            link.restart(at);
+            // What waits may begin earlier than its appointment was.
+            if let Some(wake) = link.next_wake(0) {
+                self.entered += 1;
+                self.agenda.push(Reverse((wake, self.entered, number)));
             }
         }
     }

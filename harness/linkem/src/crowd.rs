@@ -31,11 +31,18 @@ pub struct Crowd<P> {
 }
 
 impl<P> Crowd<P> {
-    /// `each` is the link of each client, `shared` that of all; `epoch` is time zero of traces and step lists.
-    pub fn new(way: Way, each: &Direction, shared: Option<&Direction>, epoch: Ns) -> Crowd<P> {
+    /// `each` is the link of each client, by whose number from address `first` on it loses; `shared` is that of all.
+    /// `epoch` is time zero of traces and step lists.
+    pub fn new(
+        way: Way,
+        each: &Direction,
+        first: Address,
+        shared: Option<&Direction>,
+        epoch: Ns,
+    ) -> Crowd<P> {
         Crowd {
             way,
-            clients: Clients::new(each, way, epoch),
+            clients: Clients::new(each, first, way, epoch),
             shared: shared.map(|shared| Link::new(shared, epoch, way.stream())),
             now: epoch,
             last_arrival: epoch,
@@ -97,6 +104,15 @@ impl<P> Crowd<P> {
                     self.clients.offer(due.packet.client, due.at, due.bytes, due.packet);
                 }
             }
+        }
+    }
+
+    /// Time zero of all traces and step lists is `at`, which is now.
+    pub fn restart(&mut self, at: Ns) {
+        self.advance(at);
+        self.clients.restart(at);
+        if let Some(shared) = &mut self.shared {
+            shared.restart(at);
         }
     }
 

@@ -104,6 +104,12 @@ impl<P> Distant<P> {
         self.link.advance(now);
     }
 
+    /// Time zero of a trace or step list is `at`, which is now.
+    pub fn restart(&mut self, at: Ns) {
+        self.advance(at);
+        self.link.restart(at);
+    }
+
     /// The next packet, if it is due at `limit` or before.
     pub fn take_due(&mut self, limit: Ns) -> Option<Due<P>> {
         while let Some(Due { arrived, sent, at, bytes, packet }) = self.link.take_due(limit) {

@@ -56,7 +56,7 @@ pub struct Emulator {
 }
 
 impl Emulator {
-    /// The link exists from here on: this is time zero of traces and step lists.
+    /// The link exists from here on: this is time zero of traces and step lists, until a signal makes it another.
     pub fn new(
         ends: Ends,
         options: &Options,
@@ -83,7 +83,7 @@ impl Emulator {
         })
     }
 
-    /// Time zero of traces and step lists, ns of CLOCK_MONOTONIC.
+    /// When the link was made, ns of CLOCK_MONOTONIC.
     pub fn epoch(&self) -> Ns {
         self.started
     }
@@ -113,6 +113,9 @@ impl Emulator {
             for &number in &found.broken {
                 let device = if number == CLIENT { &mut self.client } else { &mut self.server };
                 device.recover().map_err(|error| lost(HOSTS[number], &error))?;
+            }
+            if found.restart {
+                say(self.restart());
             }
             if found.report {
                 say(self.describe("stats"));
@@ -231,6 +234,14 @@ impl Emulator {
         }
     }
 
+    /// Makes this moment time zero of traces and step lists, and tells it.
+    fn restart(&mut self) -> Object {
+        let now = clock::now();
+        self.down.restart(now);
+        self.up.restart(now);
+        Object::event("restart").number("epoch_ns", now)
+    }
+
     fn describe(&mut self, event: &str) -> Object {
         let cpu = process::cpu_time();
         let elapsed_s = (clock::now() - self.started) as f64 / NS_PER_S as f64;
@@ -278,12 +289,12 @@ fn model(options: &Options, way: Way, epoch: Ns) -> Box<dyn Model> {
     match &options.per_client {
         None if options.distances.is_empty() => Box::new(Link::new(direction, epoch, way.stream())),
         None => Box::new(Distant::new(way, direction, &options.distances, epoch)),
-        Some(PerClient { shared_down, shared_up }) => {
+        Some(PerClient { first, shared_down, shared_up }) => {
             let shared = match way {
                 Way::Down => shared_down,
                 Way::Up => shared_up,
             };
-            Box::new(Crowd::new(way, direction, shared.as_ref(), epoch))
+            Box::new(Crowd::new(way, direction, *first, shared.as_ref(), epoch))
         }
     }
 }

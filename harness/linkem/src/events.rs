@@ -8,7 +8,8 @@ use std::ptr;
 use crate::error::{Error, Result};
 use crate::{Ns, NS_PER_S};
 
-const SIGNALS: [libc::c_int; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGUSR1, libc::SIGUSR2];
+const SIGNALS: [libc::c_int; 5] =
+    [libc::SIGTERM, libc::SIGINT, libc::SIGUSR1, libc::SIGUSR2, libc::SIGALRM];
 
 /// A link has two ends.
 pub const DEVICES: usize = 2;
@@ -23,6 +24,8 @@ pub struct Found {
     pub report: bool,
     /// A caller wants what takes longer to tell: when the link was busy.
     pub details: bool,
+    /// A caller wants traces and step lists to begin now.
+    pub restart: bool,
     /// The time has come that was waited for.
     pub timed: bool,
     /// A caller wants the link to end.
@@ -159,6 +162,7 @@ impl Events {
             match signal {
                 libc::SIGUSR1 => found.report = true,
                 libc::SIGUSR2 => found.details = true,
+                libc::SIGALRM => found.restart = true,
                 _ => found.stop = true,
             }
         }

@@ -106,6 +106,12 @@ impl<P> Link<P> {
         }
     }
 
+    /// Time zero of a trace or step list is `at`, which is now: what was to begin before it has begun.
+    pub fn restart(&mut self, at: Ns) {
+        self.advance(at);
+        self.rate.restart(at);
+    }
+
     fn transmit(&mut self, start: Ns, waiting: Waiting<P>) {
         let sent = self.rate.transmit(start, waiting.bytes);
         let at = self.jitter.deliver_at(sent + self.delay);

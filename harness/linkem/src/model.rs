@@ -18,6 +18,9 @@ pub trait Model {
     /// Does all that happens at `now` or before.
     fn advance(&mut self, now: Ns);
 
+    /// Time zero of traces and step lists is `at`, which is now.
+    fn restart(&mut self, at: Ns);
+
     /// The next packet, if it is due at `limit` or before. Call `advance` first.
     fn take_due(&mut self, limit: Ns) -> Option<Due<Frame>>;
 
@@ -41,6 +44,10 @@ impl Model for Link<Frame> {
 
     fn advance(&mut self, now: Ns) {
         Link::advance(self, now);
+    }
+
+    fn restart(&mut self, at: Ns) {
+        Link::restart(self, at);
     }
 
     fn take_due(&mut self, limit: Ns) -> Option<Due<Frame>> {
@@ -79,6 +86,10 @@ impl Model for Crowd<Frame> {
         Crowd::advance(self, now);
     }
 
+    fn restart(&mut self, at: Ns) {
+        Crowd::restart(self, at);
+    }
+
     fn take_due(&mut self, limit: Ns) -> Option<Due<Frame>> {
         Crowd::take_due(self, limit)
     }
@@ -109,6 +120,10 @@ impl Model for Distant<Frame> {
 
     fn advance(&mut self, now: Ns) {
         Distant::advance(self, now);
+    }
+
+    fn restart(&mut self, at: Ns) {
+        Distant::restart(self, at);
     }
 
     fn take_due(&mut self, limit: Ns) -> Option<Due<Frame>> {

@@ -110,6 +110,11 @@ impl Path {
         true
     }
 
+    /// Time zero of traces and step lists is `at`, which is now.
+    pub fn restart(&mut self, at: Ns) {
+        self.model.restart(at);
+    }
+
     /// How far the model can go at `now`. What waits unread may find no room in a queue that is as full as it was then,
     /// so the model goes no further than what is due needs.
     fn known_until(&self, read_until: Option<Ns>, now: Ns, early: Ns) -> Ns {

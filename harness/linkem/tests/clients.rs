@@ -19,12 +19,15 @@ fn direction(spec: &str) -> Direction {
     Direction::parse(spec).unwrap()
 }
 
+/// The address of client 0.
+const FIRST: Address = [10, 64, 0, 0];
+
 fn address(client: u8) -> Address {
     [10, 64, 0, client]
 }
 
 fn crowd(way: Way, each: &str, shared: Option<&str>) -> Crowd<usize> {
-    Crowd::new(way, &direction(each), shared.map(direction).as_ref(), EPOCH)
+    Crowd::new(way, &direction(each), FIRST, shared.map(direction).as_ref(), EPOCH)
 }
 
 /// Takes what is due at `now`.
@@ -66,8 +69,7 @@ fn traffic(seed: u64, count: usize, clients: u8, gap: Ns) -> Vec<Packet> {
 
 /// When each packet of one client is due over a link of its own, in order.
 fn alone(way: Way, spec: &str, client: u8, packets: &[Packet]) -> Vec<Option<Ns>> {
-    let own = 1 + u64::from(u32::from_be_bytes(address(client)));
-    let mut link = Link::new(&direction(spec), EPOCH, 2 * own + way.stream());
+    let mut link = Link::new(&direction(spec), EPOCH, 2 * (1 + u64::from(client)) + way.stream());
     let mine: Vec<_> = packets.iter().filter(|packet| packet.1 == client).collect();
     for (number, (at, _, bytes)) in mine.iter().enumerate() {
         link.offer(EPOCH + at, *bytes, number);
@@ -109,13 +111,56 @@ fn each_client_gets_what_it_would_get_alone() {
     }
 }
 
+/// What is compared is a crowd each, at addresses that no other had: its clients lose alike by number.
+#[test]
+fn clients_of_a_number_lose_alike_whatever_their_addresses() {
+    let spec = "rate_mbps=0,loss=0.3,jitter_ms=2,queue=droptail:9000";
+    let due_from = |first: Address| -> Vec<Option<Ns>> {
+        let mut crowd = Crowd::new(Way::Down, &direction(spec), first, None, EPOCH);
+        let mut due_at = vec![None; 400];
+        for number in 0..400 {
+            let client = [first[0], first[1], first[2], first[3] + (number % 8) as u8];
+            crowd.offer(client, EPOCH + number as Ns, 100, number).unwrap();
+        }
+        while let Some(wake) = crowd.next_wake(0) {
+            take(&mut crowd, wake, &mut due_at);
+        }
+        due_at
+    };
+    let due = due_from([10, 64, 0, 8]);
+    assert_eq!(due, due_from([10, 64, 7, 240]));
+    let of_client = |client| due.iter().skip(client).step_by(8).map(Option::is_some);
+    assert!(!of_client(0).eq(of_client(1)));
+}
+
+/// A crowd of which each client has the trace.
+fn traced(name: &str, way: Way, trace: &str, shared: Option<&str>) -> Crowd<usize> {
+    let file = std::env::temp_dir().join(format!("linkem-{name}-{}", std::process::id()));
+    std::fs::write(&file, trace).unwrap();
+    let made = crowd(way, &format!("trace={},queue=droptail:9000", file.display()), shared);
+    std::fs::remove_file(&file).unwrap();
+    made
+}
+
+/// One client waits for a delivery that the new time zero brings near, the other comes after it.
+#[test]
+fn a_restart_begins_everyones_trace_anew() {
+    for (way, shared) in [(Way::Down, None), (Way::Up, None), (Way::Up, Some("rate_mbps=0"))] {
+        let mut crowd = traced("restart", way, "2\n900\n", shared);
+        let mut due_at = vec![None; 2];
+        crowd.offer(address(1), EPOCH + 50 * NS_PER_MS, 1500, 0).unwrap();
+        crowd.advance(EPOCH + 99 * NS_PER_MS);
+        crowd.restart(EPOCH + 100 * NS_PER_MS);
+        crowd.offer(address(2), EPOCH + 100 * NS_PER_MS, 1500, 1).unwrap();
+        assert!(crowd.next_wake(0) <= Some(EPOCH + 102 * NS_PER_MS));
+        take(&mut crowd, EPOCH + 102 * NS_PER_MS, &mut due_at);
+        assert_eq!(due_at, [Some(102 * NS_PER_MS); 2]);
+    }
+}
+
 #[test]
 fn a_trace_is_everyones_own() {
-    let file = std::env::temp_dir().join(format!("linkem-clients-{}", std::process::id()));
-    std::fs::write(&file, "2\n4\n").unwrap();
-    let mut crowd =
-        crowd(Way::Down, &format!("trace={},queue=droptail:9000", file.display()), None);
-    std::fs::remove_file(&file).unwrap();
+    let mut crowd = traced("clients", Way::Down, "2\n4\n", None);
     let due = carry(&mut crowd, &[(0, 1, 1500), (0, 2, 1500), (0, 1, 1500), (0, 2, 1500)], false);
     assert_eq!(due, [2, 2, 4, 4].map(|ms| Some(ms * NS_PER_MS)));
 }

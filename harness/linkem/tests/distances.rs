@@ -55,6 +55,26 @@ fn due_at(way: Way, spec: &str, packets: &[Packet]) -> Vec<Ns> {
 }
 
 #[test]
+fn a_restart_reaches_the_link() {
+    let file = std::env::temp_dir().join(format!("linkem-distances-{}", std::process::id()));
+    std::fs::write(&file, "0 8\n10 1\n").unwrap();
+    for way in [Way::Down, Way::Up] {
+        let mut model = model(way, &format!("steps={}", file.display()));
+        // 1000 bytes take 8 ms at 1 Mbit/s, and 1 ms at 8.
+        assert_eq!(
+            carry(&mut model, &[(50 * NS_PER_MS, NEAR, 1000)], false),
+            [(0, 58 * NS_PER_MS)]
+        );
+        model.restart(EPOCH + 60 * NS_PER_MS);
+        assert_eq!(
+            carry(&mut model, &[(60 * NS_PER_MS, NEAR, 1000)], false),
+            [(0, 61 * NS_PER_MS)]
+        );
+    }
+    std::fs::remove_file(&file).unwrap();
+}
+
+#[test]
 fn each_way_to_a_server_takes_its_distance_longer() {
     // 1500 bytes at 12 Mbit/s are 1 ms.
     for way in [Way::Down, Way::Up] {

@@ -191,6 +191,29 @@ fn packets_that_come_alone_are_delivered_and_none_too_early() {
     carry(20, 4000);
 }
 
+#[test]
+fn a_signal_makes_its_moment_time_zero_of_a_step_list() {
+    let file = std::env::temp_dir().join(format!("linkem-emulator-{}", std::process::id()));
+    std::fs::write(&file, "0 1\n300 100\n").unwrap();
+    let spec = Box::leak(format!("steps={},delay_ms=5", file.display()).into_boxed_str());
+    let link = Running::start(spec);
+    std::fs::remove_file(&file).unwrap();
+    thread::sleep(Duration::from_millis(400));
+    let before = clock::now();
+    let told = link.signal(libc::SIGALRM);
+    let told = told.strip_prefix("{\"event\":\"restart\",\"epoch_ns\":").unwrap();
+    let epoch: Ns = told.strip_suffix('}').unwrap().parse().unwrap();
+    assert!((before..=clock::now()).contains(&epoch));
+    let came = link.server.push(1500);
+    link.await_given(1);
+    let (left, _) = link.client.given()[0];
+    // At 1 Mbit/s for 12 ms, or until the step to 100 Mbit/s, on a machine that was held up.
+    let due = (came + 12 * NS_PER_MS).min(epoch + 300 * NS_PER_MS).max(came) + DELAY;
+    assert!(left + GATHER >= due, "{} ns early", due - left);
+    link.signal(libc::SIGTERM);
+    link.thread.join().unwrap();
+}
+
 /// The link holds one packet in transmission and 60 that wait. That the last of a burst are read later makes no room.
 #[test]
 fn a_burst_fills_the_queue_by_when_it_came_and_not_by_when_it_was_read() {

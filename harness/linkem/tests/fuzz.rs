@@ -14,8 +14,10 @@ use linkem::path::{Path, BUFFER_BYTES, EARLY};
 use linkem::random::Random;
 use linkem::rate::{parse_steps, parse_trace};
 use linkem::records::Records;
-use linkem::way::Way;
+use linkem::way::{Address, Way};
 use linkem::{Ns, MTU};
+
+const FIRST: Address = [10, 64, 0, 0];
 
 fn garbage(random: &mut Random, alphabet: &[u8], longest: u64) -> String {
     let length = random.up_to(longest);
@@ -126,9 +128,9 @@ fn the_packet_path_survives_any_bytes_and_accounts_for_each_packet() {
     for (framing, seed) in [(0, 1), (14, 2)] {
         let models: [Box<dyn Model>; 4] = [
             Box::new(Link::new(&direction, 0, 0)),
-            Box::new(Crowd::new(Way::Down, &each, None, 0)),
-            Box::new(Crowd::new(Way::Down, &each, Some(&shared), 0)),
-            Box::new(Crowd::new(Way::Up, &each, Some(&shared), 0)),
+            Box::new(Crowd::new(Way::Down, &each, FIRST, None, 0)),
+            Box::new(Crowd::new(Way::Down, &each, FIRST, Some(&shared), 0)),
+            Box::new(Crowd::new(Way::Up, &each, FIRST, Some(&shared), 0)),
         ];
         for model in models {
             carry_garbage(model, framing, seed);

@@ -155,10 +155,11 @@ fn both_backends_are_understood() {
 fn each_client_may_have_a_link_to_itself() {
     let hosts =
         HOSTS.replace("_mbps=1", "_mbps=1,queue=droptail:3000").replace("_mbps=2", "_mbps=0");
-    let shared = "--per-client --shared-up rate_mbps=9";
+    let shared = "--per-client --first-client 10.64.1.0 --shared-up rate_mbps=9";
     match command(&format!("--backend tun {hosts} {shared}")) {
         Ok(Command::Run(options)) => {
             let per_client = options.per_client.unwrap();
+            assert_eq!(per_client.first, [10, 64, 1, 0]);
             assert_eq!(per_client.shared_down, None);
             assert_eq!(per_client.shared_up, Direction::parse("rate_mbps=9").ok());
         }
@@ -182,6 +183,14 @@ fn a_wrong_command_line_is_refused_by_name() {
         (
             format!("--backend tun {HOSTS} --shared-down rate_mbps=1"),
             "--shared-down needs --per-client",
+        ),
+        (
+            format!("--backend tun {HOSTS} --first-client 10.64.0.0"),
+            "--first-client needs --per-client",
+        ),
+        (
+            format!("--backend tun {HOSTS} --per-client --first-client 10.64.0"),
+            "--first-client '10.64.0' is no IPv4 address",
         ),
         (format!("--backend tun {HOSTS} --snaplen 0"), "--snaplen '0' is not from 1 to 65535"),
         (

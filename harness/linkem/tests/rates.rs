@@ -124,6 +124,31 @@ fn the_last_step_holds() {
 }
 
 #[test]
+fn a_restart_begins_the_steps_anew_and_leaves_the_wire_as_it_is() {
+    let mut link = Serialiser::new(parse_steps("0 8\n10 1\n").unwrap(), EPOCH);
+    let late = EPOCH + 20 * NS_PER_MS;
+    assert_eq!(link.transmit(late, 1000), late + 8 * NS_PER_MS);
+    link.restart(late + NS_PER_MS);
+    assert_eq!(link.next_start(late + NS_PER_MS), late + 8 * NS_PER_MS);
+    assert_eq!(link.transmit(late + 8 * NS_PER_MS, 1000), late + 9 * NS_PER_MS);
+    // 2000 of 8000 bits until the step 10 ms after the restart.
+    assert_eq!(link.transmit(late + 10_750_000, 1000), late + 17 * NS_PER_MS);
+}
+
+#[test]
+fn a_restart_begins_a_trace_anew_behind_the_packet_that_is_being_sent() {
+    let mut link = Deliveries::new(parse_trace("3\n50\n").unwrap(), EPOCH);
+    let after = |ms: u64| EPOCH + ms * NS_PER_MS;
+    link.restart(after(10));
+    assert_eq!(link.next_start(after(10)), after(13));
+    // It spans the deliveries at 13 and 60 ms.
+    assert_eq!(link.transmit(after(13), 2000), after(60));
+    link.restart(after(20));
+    assert_eq!(link.next_start(after(20)), after(70));
+    assert_eq!(link.transmit(after(70), 1500), after(70));
+}
+
+#[test]
 fn steps_of_equal_rate_are_a_constant_rate() {
     let constant = parse_steps("0 7.3\n").unwrap();
     let stepped = parse_steps("0 7.3\n1 7.3\n2 7.3\n500 7.3\n").unwrap();

@@ -48,6 +48,13 @@ impl Deliveries {
         Deliveries { opportunities: opportunities.into(), epoch, next: 0, current: epoch, left: 0 }
     }
 
+    /// Time zero is `epoch` from the next packet on. Nothing overtakes a packet that is still being sent.
+    pub fn restart(&mut self, epoch: Ns) {
+        self.epoch = epoch;
+        self.left = 0;
+        self.next = self.first_after(self.current);
+    }
+
     pub fn next_start(&self, arrived: Ns) -> Ns {
         if self.left > 0 && arrived < self.current {
             return self.current;

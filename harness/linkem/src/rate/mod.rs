@@ -50,6 +50,15 @@ impl Rate {
         }
     }
 
+    /// Time zero of a trace or step list is `epoch` from the next packet on; a constant rate has none.
+    pub fn restart(&mut self, epoch: Ns) {
+        match self {
+            Rate::Unlimited => {}
+            Rate::Serialiser(serialiser) => serialiser.restart(epoch),
+            Rate::Deliveries(deliveries) => deliveries.restart(epoch),
+        }
+    }
+
     /// When the transmitter can begin with a packet that arrived at `arrived` and is next in line.
     pub fn next_start(&self, arrived: Ns) -> Ns {
         match self {

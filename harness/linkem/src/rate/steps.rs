@@ -64,6 +64,12 @@ impl Serialiser {
         Serialiser { steps: steps.into(), current: 0, epoch, free: epoch, spent: 0 }
     }
 
+    /// Time zero is `epoch` from the next packet on.
+    pub fn restart(&mut self, epoch: Ns) {
+        self.epoch = epoch;
+        self.current = 0;
+    }
+
     pub fn next_start(&self, arrived: Ns) -> Ns {
         arrived.max(self.free)
     }
@@ -87,7 +93,7 @@ impl Serialiser {
         }
     }
 
-    /// The rate at `now`, and when it ends. Time never runs backwards here.
+    /// The rate at `now`, and when it ends. Between restarts time never runs backwards here.
     fn step_at(&mut self, now: Ns) -> (u64, Ns) {
         while self.end_of_current() <= now {
             self.current += 1;

@@ -80,6 +80,7 @@ def test_a_link_of_each_client_may_share_a_rate() -> None:
     link = one(**PLAIN, per_client=True, shared_down_mbps=100)
     assert (link.per_client, link.shared_mbps(Way.DOWN), link.shared_mbps(Way.UP)) == (True, 100, None)
     assert not one(**PLAIN).per_client
+    assert not one(**PLAIN).changes
 
 
 def test_a_preset_is_of_each_client_or_shared() -> None:
@@ -126,6 +127,7 @@ def test_a_trace_is_read_beside_the_study_and_known_by_its_content(tmp_path: Pat
     assert rate.sha256 == hashlib.sha256(text.encode()).hexdigest()
     assert link.to_json()["trace_down"] == {"file": "lte.trace", "sha256": rate.sha256}
     assert link.name == "6-1mbps-30ms"
+    assert link.changes
 
 
 def test_without_a_rate_up_a_link_is_symmetric(tmp_path: Path) -> None:
