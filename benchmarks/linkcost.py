@@ -81,7 +81,10 @@ class Count:
 @contextlib.contextmanager
 def emulator(program: Path) -> Iterator[None]:
     """Links made in the block are emulated by this program."""
-    with mock.patch.object(emulated, "linkem_program", return_value=program):
+    with (
+        mock.patch.object(emulated, "linkem_program", return_value=program),
+        mock.patch("harness.lab.testbed.refuse_stale_emulator"),  # it may be of other sources
+    ):
         yield
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+import math
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ import dns.query
 import dns.rdatatype
 
 from harness.errors import TestbedFailed
+from harness.model.link import Link
 from harness.system.enclosure import resolv_conf
 from harness.system.netns import Host
 from harness.system.process import Process, running
@@ -122,6 +124,39 @@ STATIC_FILES = {
 }
 
 
+UNLIMITED_BYTES = 3_000_000  # a full queue that has no limit, about: more than most pages have
+WAITING_BYTES = 500_000  # of page loads in docs/reproduction 324 kB waited at most, over 1 Mbit/s
+LONGEST_S, MOST_ATTEMPTS = 30, 5  # that glibc takes
+
+
+@dataclass(frozen=True)
+class Asking:
+    """How programs ask a name server: again after each time-out, in s, up to so many times in all.
+
+    What comes late, after a later attempt, is an answer, too.
+    """
+
+    timeout_s: int = 1
+    attempts: int = 3
+
+    @classmethod
+    def over(cls, link: Link) -> Asking:
+        """As often as an answer may take that long: the round trip, and what a full queue holds before it.
+
+        Once a second where five seconds are enough for the round trip and what a page load has waiting: a query that
+        was lost costs a time-out, which is part of what is measured. So on a link that loses packets the time-out is
+        no longer for the queue, which TCP keeps short there.
+        """
+        byte_s = 8 / (link.down.rate.mean_mbps * 1e6)
+        full_bytes = link.down.queue.limit_bytes or UNLIMITED_BYTES
+        path_s = (link.rtt_ms + link.down.jitter_ms + link.up.jitter_ms) / 1e3
+        lossy = any(direction.loss.mean_percent for direction in link.directions)
+        waiting_bytes = 0 if lossy else min(full_bytes, WAITING_BYTES)
+        timeout_s = min(LONGEST_S, math.floor((path_s + waiting_bytes * byte_s) / MOST_ATTEMPTS) + 1)
+        wanted = math.floor((path_s + full_bytes * byte_s) / timeout_s) + 1
+        return cls(timeout_s, min(MOST_ATTEMPTS, max(cls.attempts, wanted)))
+
+
 class Resolver:
     """The resolver configuration of the enclosure. One name server at a time, so one load at a time."""
 
@@ -149,15 +184,19 @@ class Resolver:
         bind(cover, target)
         return cover
 
-    def use(self, name_server: str, known: Mapping[str, str] | None = None) -> None:
-        """From now on programs that start ask this address, once a second, up to three times.
+    def use(
+        self, name_server: str, known: Mapping[str, str] | None = None, *, asking: Asking | None = None
+    ) -> None:
+        """From now on programs that start ask this address, by default once a second, up to three times.
 
         They do not ask for the `known` names, whose addresses these are.
         """
+        chosen = asking or Asking()
         lines = [f"{address} {name}\n" for name, address in sorted((known or {}).items())]
         if lines and not HOSTS.exists():
             raise TestbedFailed(
                 f"there is no {HOSTS} that could tell names without asking; make an empty one"
             )
         self._hosts.write_text("".join([STATIC_FILES[HOSTS], *lines]))
-        self._file.write_text(f"nameserver {name_server}\noptions timeout:1 attempts:3\n")
+        options = f"timeout:{chosen.timeout_s} attempts:{chosen.attempts}"
+        self._file.write_text(f"nameserver {name_server}\noptions {options}\n")

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from dnsredirect.names import Asking
 from harness.capacity.limit import Capacity, Part
 from harness.capacity.loadtool import ClosedLoop, RateTool, ToolWatch, files_of, run_tool
 from harness.capacity.rateproof import RateEvidence, Window, burst, ending, limited_by, observe
@@ -146,7 +147,8 @@ class _RateAttempt:
                 self._log_of_its_own(),
                 self._placed(client) as accounts,
             ):
-                testbed.resolver.use(self.endpoint.address)
+                asking = Asking.over(planned.condition.link)
+                testbed.resolver.use(self.endpoint.address, asking=asking)
                 try:
                     self._measure(client, accounts, Path(folder))
                 except TestbedFailed:

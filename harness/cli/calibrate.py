@@ -111,8 +111,8 @@ def _calibrate(
             console().print(_table(readings[-1]))
             say()
     say(
-        f"{readings[0].device} devices, {readings[0].scheduling} scheduling; RTT is the full round trip, "
-        "rates are 10^6 bit/s of IP packets"
+        f"{readings[0].device} devices, {readings[0].scheduling} scheduling, arrivals told by the "
+        f"{readings[0].arrivals or 'kernel'}; RTT is the full round trip, rates are 10^6 bit/s of IP packets"
     )
     refuse_if_off(readings)
     return 0

@@ -2,9 +2,10 @@
 
 The short form takes about a second, and every run does it for each link before its first trial, over a link made just
 as a trial's: round-trip time by ICMP echoes, also to each server address at a distance of its own, rates by trains of
-full packets (packet-train dispersion, Dovrolis et al., INFOCOM 2001), loss by small packets where there is any. The
-long form adds many more echoes, a TCP stream each way, a full queue, and loss on every link. What a packet should have
-taken is told by an oracle of the transmitter (harness.model.rate) that shares nothing with the emulator.
+full packets (packet-train dispersion, Dovrolis et al., INFOCOM 2001). Where the link loses packets, small ones tell how
+many, which takes some seconds more. The long form adds many more echoes, a TCP stream each way, a full queue, and loss
+on every link. What a packet should have taken is told by an oracle of the transmitter (harness.model.rate) that shares
+nothing with the emulator.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 from harness.errors import TestbedFailed
 from harness.lab.calibration import (
     CODEL_TRAIN_SECONDS,
+    LOSS_PACKET_BYTES,
     PROBE_ADDRESS,
     PROBE_BYTES,
     RATE_TOLERANCE_SHARE,
@@ -26,8 +28,11 @@ from harness.lab.calibration import (
     CalibratedFigure,
     CalibratedFigures,
     Calibration,
+    PacketsLost,
     Patience,
     fitting_packets,
+    loss_figure,
+    loss_pace,
     measured,
     refuse_if_off,
 )
@@ -48,9 +53,7 @@ ECHO_LOAD = 0.5  # of the rate, at most
 MOST_ECHOES = 2**16  # that have numbers
 TRAIN_SECONDS = 0.3
 TRAIN_PACKETS = (10, 600)
-LOSS_PACKET_BYTES = 60
-LOSS_PACKETS = {"short": 300, "long": 2000}
-LOSS_LOAD = 0.5  # of the rate, so that no queue fills
+SHORT_LOSS, LONG_LOSS = (300, 6.0), (2000, 30.0)  # packets at least; seconds, unless these take longer
 TCP_SHARE = 1448 / 1500  # payload of a full packet over IPv4 with time stamps
 TCP_SECONDS = 4.0
 # Of the round trip: at a quarter a stream still fills a link in the time that it gets, at 0.8 it has three quarters.
@@ -63,7 +66,6 @@ QUEUE_OVERFLOW_PACKETS = 30
 RTT_TOLERANCE_MS = 1.0
 RTT_TOLERANCE_SHARE = 0.02
 QUEUE_TOLERANCE_MS = 1.0
-LOSS_SIGMAS = 4.0  # a link that is right is refused once in 16,000 readings
 
 
 def calibrate(
@@ -176,7 +178,7 @@ class _MeasuredLink:
         errors = _errors_ms(self.link, self._oracles(), seen)
         counted = sorted(error for number, error in errors.items() if number > 0)
         if len(counted) < 2:
-            raise TestbedFailed(f"link {self.link.name} answered {len(seen)} of {count} echoes")
+            raise PacketsLost("echoes", count, len(seen))
         return CalibratedFigure(
             what="round-trip time",
             unit="ms",
@@ -206,7 +208,7 @@ class _MeasuredLink:
             there = [address for address in addresses if self.distances_ms[address] == distance_ms]
             silent = next((address for address in there if not errors[address]), None)
             if silent is not None:
-                raise TestbedFailed(f"link {self.link.name} answered no echo of {silent}")
+                raise PacketsLost(f"echoes of {silent}", pace.each, 0)
             jittery = any(direction.jitter_ms for direction in self.link.directions)
             alike = [there] if jittery else [[address] for address in there]
             samples = [[error for address in group for error in errors[address]] for group in alike]
@@ -231,7 +233,7 @@ class _MeasuredLink:
         delays = _delays_ms(direction, self._transmitter(direction), seen)
         taken = sorted(delay for number, delay in delays.items() if number > 0)
         if not taken:
-            raise TestbedFailed(f"link {self.link.name} carried none of {count} packets {direction.way}")
+            raise PacketsLost(f"packets {direction.way}", count, len(seen))
         configured = self.link.delay_ms(direction.way)
         spread = direction.jitter_ms / math.sqrt(12 * len(taken))
         return CalibratedFigure(
@@ -259,26 +261,14 @@ class _MeasuredLink:
         """What arrives of a train that the link must carry, but for random loss."""
         seen = self._train(direction, count, size_bytes=MTU_BYTES)
         if len(seen) < 2 or (len(seen) < count and not direction.loss.mean_percent):
-            lost = f"lost {count - len(seen)} of {count} packets {direction.way} that fit its queue"
-            raise TestbedFailed(f"link {self.link.name} {lost}")
+            raise PacketsLost(f"full packets {direction.way} that fit the queue", count, len(seen))
         return seen
 
     def _loss(self, direction: Direction) -> CalibratedFigure:
-        """Of small packets at half the rate; the tolerance is that of a binomial, wider for losses in bursts."""
-        count = LOSS_PACKETS["long" if self.thorough else "short"]
-        gap_s = LOSS_PACKET_BYTES * 8 / (direction.rate.mean_mbps * 1e6 * LOSS_LOAD)
-        seen = self._train(direction, count, size_bytes=LOSS_PACKET_BYTES, gap_s=max(gap_s, 0.0005))
-        chance = direction.loss.mean_percent / 100
-        correlation = min(direction.loss.correlation, 0.999)
-        independent = count * (1 - correlation) / (1 + correlation)
-        return CalibratedFigure(
-            what=f"loss {direction.way}",
-            unit="%",
-            configured=100 * chance,
-            measured=100 * (count - len(seen)) / count,
-            n=count,
-            tolerance=100 * LOSS_SIGMAS * math.sqrt(chance * (1 - chance) / independent) + 1e-9,
-        )
+        """Of small packets, see `loss_pace`."""
+        count, gap_s = loss_pace(direction, *(LONG_LOSS if self.thorough else SHORT_LOSS))
+        seen = self._train(direction, count, size_bytes=LOSS_PACKET_BYTES, gap_s=gap_s)
+        return loss_figure(direction, count, len(seen))
 
     def _drain(self) -> None:
         """Wait until nothing of an earlier measurement is left in the link: a full queue may hold many seconds."""
@@ -306,9 +296,7 @@ class _MeasuredLink:
         seen = self._train(direction, waiting * 2 + QUEUE_OVERFLOW_PACKETS, size_bytes=MTU_BYTES)
         packet_ms = MTU_BYTES * 8 / (direction.rate.mean_mbps * 1e3)
         if not seen:
-            raise TestbedFailed(
-                f"link {self.link.name} carried none of the packets that filled its queue {direction.way}"
-            )
+            raise PacketsLost(f"packets {direction.way} that fill the queue", waiting, 0)
         own_ms = self.link.delay_ms(direction.way) + direction.jitter_ms + packet_ms
         longest = max(passage.ms for passage in seen) - own_ms
         expected = waiting * packet_ms

@@ -5,13 +5,15 @@ used, and how long one that seems off is measured again.
 from __future__ import annotations
 
 import contextlib
+import math
+import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import MeasurementRefused, TestbedFailed
 from harness.lab.machine import Calm
-from harness.model.link import MTU_BYTES, Direction, Link
+from harness.model.link import MTU_BYTES, Direction, Discipline, GilbertElliott, Link, Loss
 from harness.model.rate import RateFormat, RecordedRate
 from harness.system.files import utc_now
 
@@ -32,6 +34,14 @@ PROBE_BYTES = 60  # of packets one way
 # emulator's accuracy, hence the absolute parts.
 RATE_TOLERANCE_SHARE = 0.02
 TRAIN_TOLERANCE_MS = 0.2  # of the time between first and last packet of a train
+LOSS_REFUSED = 1 / 16_000  # of the readings of a link that loses what it should
+LOSS_PACKET_BYTES = 60
+LOSS_GAP_S, LOSS_LOAD = 0.0005, 0.5  # between packets at least; of the rate at most, so that no queue fills
+# So many packets are sent that half the loss, or half as much again, is six standard deviations off: a link that is off
+# must be so in each of many readings.
+LOSS_APART, LOSS_SIGMAS = 0.5, 6.0
+MOST_CORRELATED = 0.999  # of the fates of two packets in a row; for more there is no time anyway
+DRAWS = 2**31  # of losses and jitter; each measurement has one of its own
 
 
 @dataclass(frozen=True)
@@ -49,7 +59,7 @@ class CalibratedFigure:
     n: int
     """number of observations: packets, or clients"""
     tolerance: float
-    """what it may be off by"""
+    """what it may be off by; of a loss, to the side it is off to"""
     p99: float | None = None
     """99th percentile where single observations are meaningful; null for others"""
 
@@ -71,6 +81,14 @@ class CalibratedFigure:
 CalibratedFigures = Iterator[tuple[str, CalibratedFigure]]  # by name
 
 
+class PacketsLost(TestbedFailed):
+    """Packets did not arrive that a right link carries. It may be the machine's fault: a reading that is off."""
+
+    def __init__(self, what: str, sent: int, arrived: int) -> None:
+        self.figure = CalibratedFigure(f"arrivals of {what}", "packets", sent, arrived, sent, 0)
+        super().__init__(str(self.figure))
+
+
 def fitting_packets(direction: Direction) -> int | None:
     """How many full packets the empty link takes in at once; None where its queue has no limit.
 
@@ -83,6 +101,68 @@ def fitting_packets(direction: Direction) -> int | None:
     return limit // MTU_BYTES + (0 if waits else 1)
 
 
+def loss_pace(direction: Direction, least: int, most_s: float) -> tuple[int, float]:
+    """How many small packets tell the loss of a direction, and their gap in s.
+
+    As many as show a loss that is off by `LOSS_APART` of what it should be, more where losses come in bursts; `least`
+    or more of them, and for no more than `most_s` unless the least take longer. Where the rate is a trace or list of
+    steps, no more than its queue takes while nothing leaves.
+    """
+    gap_s = max(LOSS_GAP_S, LOSS_PACKET_BYTES * 8 / (direction.rate.mean_mbps * 1e6 * LOSS_LOAD))
+    chance = direction.loss.mean_percent / 100
+    if not chance:
+        return least, gap_s
+    correlation = min(direction.loss.correlation, MOST_CORRELATED)
+    alone = (LOSS_SIGMAS / LOSS_APART) ** 2 * (1 - chance) / chance
+    wanted = math.ceil(alone * (1 + correlation) / (1 - correlation))
+    limit = direction.queue.limit_bytes
+    if isinstance(direction.rate, RecordedRate) and limit is not None:
+        held = 0 if direction.queue.discipline is Discipline.CODEL else limit // LOSS_PACKET_BYTES
+        wanted = min(wanted, held)
+    return max(least, min(wanted, int(most_s / gap_s))), gap_s
+
+
+def loss_figure(direction: Direction, sent: int, arrived: int, clients: int = 1) -> CalibratedFigure:
+    """The loss of a direction by small packets: of `clients` together, each of which was sent its part of them."""
+    chance, measured_share = direction.loss.mean_percent / 100, (sent - arrived) / sent
+    least, most = lost_packets(direction.loss, sent // clients, clients)
+    tolerance = most / sent - chance if measured_share > chance else chance - least / sent
+    return CalibratedFigure(
+        what=f"loss {direction.way}",
+        unit="%",
+        configured=100 * chance,
+        measured=100 * measured_share,
+        n=sent,
+        tolerance=100 * tolerance + 1e-9,
+    )
+
+
+def lost_packets(loss: Loss, each: int, clients: int = 1) -> tuple[int, int]:
+    """The fewest and the most packets that a right link loses, but for one reading of 16,000.
+
+    Of so many packets for each client. Exact, also in bursts: the number's distribution is the inverse Fourier
+    transform of its generating function, which is a power of the channel's matrix.
+    """
+    import numpy as np  # noqa: PLC0415  # seldom needed
+
+    count = each * clients + 1
+    at = np.exp(-2j * np.pi * np.arange(count) / count)
+    if isinstance(loss, GilbertElliott):
+        stays = np.array([[1 - loss.p, loss.p], [loss.r, 1 - loss.r]])
+        kept = np.array([loss.k, loss.h])
+        step = (kept + (1 - kept) * at[:, None])[:, :, None] * stays
+        at_first = np.array([loss.r, loss.p]) / (loss.p + loss.r)
+        generated = (at_first @ np.linalg.matrix_power(step, each)).sum(axis=1)
+    else:
+        generated = (1 + loss.mean_percent / 100 * (at - 1)) ** each
+    chances = np.fft.ifft(generated**clients).real.clip(0)
+    fewest, spared = (
+        int(np.searchsorted(np.cumsum(part), LOSS_REFUSED / 2, side="right"))
+        for part in (chances, chances[::-1])
+    )
+    return fewest, count - 1 - spared
+
+
 @dataclass(frozen=True)
 class Calibration:
     """What one calibration saw. `figures` are by name, as in calibration.jsonl; times are without serialisation."""
@@ -92,6 +172,8 @@ class Calibration:
     scheduling: str | None
     taken_utc: str
     figures: dict[str, CalibratedFigure] = field(hash=False)
+    arrivals: str | None = None
+    seed: int | None = None
 
     @property
     def complaints(self) -> tuple[str, ...]:
@@ -108,6 +190,8 @@ class Calibration:
             "link": self.link.to_json(),
             "backend": self.device,
             "scheduling": self.scheduling,
+            "arrivals": self.arrivals,
+            "seed": self.seed,
             **kept,
             "ok": not self.complaints,
             "complaints": list(self.complaints),
@@ -122,13 +206,22 @@ def measured(
     clients: int = 1,
     distances_ms: Mapping[str, float] | None = None,
 ) -> Calibration:
-    """What `figures_of` finds over a fresh link with so many clients."""
+    """What `figures_of` finds over a fresh link with so many clients, whose losses and jitter no other reading had.
+
+    Where packets were lost that should not be, that is the last figure.
+    """
     testbed.server.configure(f"addr replace {PROBE_ADDRESS}/32 dev lo")
+    figures: dict[str, CalibratedFigure] = {}
+    draw = secrets.randbelow(DRAWS)
     with (
-        testbed.client(link, count=clients, distances_ms=distances_ms) as client,
+        testbed.client(link, draw=draw, count=clients, distances_ms=distances_ms) as client,
         blamed(testbed, client),
     ):
-        figures = dict(figures_of(client))
+        try:
+            for name, figure in figures_of(client):
+                figures[name] = figure
+        except PacketsLost as lost:
+            figures["arrived_packets"] = lost.figure
         reading = client.link.reading()
     return Calibration(
         link=link,
@@ -136,6 +229,8 @@ def measured(
         scheduling=reading["scheduling"],
         taken_utc=utc_now(),
         figures=figures,
+        arrivals=reading.get("arrivals"),
+        seed=reading.get("seed"),
     )
 
 

@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import EnvironmentLacks, TestbedFailed
+from harness.linkem.build import runs
 from harness.model.link import MTU_BYTES, Direction, GilbertElliott, Link, LinkAccount, Way, default_queue
 from harness.model.rate import ConstantRate
-from harness.system.folders import set_up_again
+from harness.system.enclosure import is_machines_root
+from harness.system.folders import is_checkout, set_up_again
 from harness.system.netns import Host, host
 from harness.system.process import Process, running
 from harness.system.program import Command
@@ -47,7 +49,7 @@ class LinkDevice(StrEnum):
     """What packets get to the emulator by; a run has one kind."""
 
     TUN = "tun"
-    VETH = "veth"  # pairs with packet sockets, for who may not open TUN devices
+    VETH = "veth"  # pairs with packet sockets, for who may not open TUN devices, or gets no time stamps of theirs
 
 
 def linkem_program() -> Path:
@@ -64,17 +66,33 @@ def linkem_program() -> Path:
     )
 
 
+def refuse_stale_emulator() -> None:
+    """Raise EnvironmentLacks in a checkout whose emulator does not run here, or was compiled from other sources."""
+    program = linkem_program()
+    if is_checkout() and not runs(program):
+        raise EnvironmentLacks(
+            f"the link emulator {program} is not built from these sources, or does not run here; "
+            f"build it again: {set_up_again()}"
+        )
+
+
 def refuse_without_tun() -> None:
-    """Raise EnvironmentLacks when TUN devices may not be opened here."""
+    """Raise EnvironmentLacks when TUN devices may not be opened here, or would not tell when packets came.
+
+    That is told by a BPF program, which the machine's root alone may attach (harness/linkem/src/device/stamps.rs).
+    Without it a packet comes when the emulator wakes up to read it; a veth pair's stamps are anybody's.
+    """
     try:
         os.close(os.open(TUN_DEVICE, os.O_RDWR | os.O_CLOEXEC))
     except OSError as error:
         mend = TUN_MENDS.get(error.errno or 0, "run as root")
         raise EnvironmentLacks(f"cannot open {TUN_DEVICE} ({error.strerror}); {mend}") from error
+    if not is_machines_root():
+        raise EnvironmentLacks("TUN devices tell root alone when packets came; run as root")
 
 
 def usable_device() -> LinkDevice:
-    """TUN where its device may be opened, else veth."""
+    """TUN where its device may be opened and tells when packets came, else veth."""
     try:
         refuse_without_tun()
     except EnvironmentLacks:

@@ -24,6 +24,7 @@ from harness.model.engine import Engine
 from harness.model.settings import NameSide, TcpSettings
 from harness.study.study import EngineSetup, Study
 from harness.system import roots
+from harness.system.enclosure import is_machines_root
 from harness.system.files import utc_now
 from harness.system.program import Command, run, version_line
 from sites.archive import Archive
@@ -334,7 +335,7 @@ def describe_machine() -> MachineFacts:
         "memory_kib": int((_proc_value("/proc/meminfo", "MemTotal") or "0 kB").split()[0]),
         "load_average": list(os.getloadavg()),
         "python": platform.python_version(),
-        "as_root": _real_root(),
+        "as_root": is_machines_root(),
     }
 
 
@@ -374,11 +375,6 @@ def _proc_value(path: str, key: str) -> str | None:
         if name.strip() == key:
             return value.strip()
     return None
-
-
-def _real_root() -> bool:
-    """Whether uid 0 here is the machine's root and not an ordinary user's own namespace."""
-    return os.geteuid() == 0 and Path("/proc/self/uid_map").read_text().split() == ["0", "0", "4294967295"]
 
 
 def _distribution() -> DebianFacts:

@@ -11,7 +11,7 @@ from importlib import resources
 from pathlib import Path
 
 from harness.errors import ColdloadError, EnvironmentLacks
-from harness.lab.emulated import linkem_program, refuse_without_tun
+from harness.lab.emulated import linkem_program, refuse_stale_emulator, refuse_without_tun
 from harness.model.engine import OPTIONAL_ENGINES
 from harness.system import roots
 from harness.system.enclosure import enclosed, resolv_conf
@@ -170,10 +170,16 @@ def _module_checks() -> Iterator[Check]:
 
 
 def _linkem_check() -> Check:
+    what = "link emulator"
     try:
-        return Check("link emulator", True, f"built ({linkem_program().name})")
+        program = linkem_program()
     except ColdloadError:
-        return Check("link emulator", False, "not built", set_up_again())
+        return Check(what, False, "not built", set_up_again())
+    try:
+        refuse_stale_emulator()
+    except EnvironmentLacks as lack:
+        return Check(what, False, str(lack).partition("; ")[0], set_up_again())
+    return Check(what, True, f"built ({program.name})")
 
 
 def _gateway_check() -> Check:
@@ -215,8 +221,9 @@ def _device_check() -> Check:
         refuse_without_tun()
     except EnvironmentLacks as lack:
         cause, _, remedy = str(lack).partition("; ")
-        return Check(what, False, f"{cause}: veth with packet sockets is used", remedy, optional=True)
-    return Check(what, True, "TUN")
+        used = "veth with packet sockets is used, where the kernel stamps arrivals, too"
+        return Check(what, False, f"{cause}: {used}", remedy, optional=True)
+    return Check(what, True, "TUN, where the kernel stamps arrivals")
 
 
 def _namespaces_check() -> Check:

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from dnsredirect.names import NameServer, Resolver, name_server
 from harness.errors import StudyError, TestbedFailed
-from harness.lab.emulated import Ends, LinkDevice, LinkFiles, usable_device
+from harness.lab.emulated import Ends, LinkDevice, LinkFiles, refuse_stale_emulator, usable_device
 from harness.lab.endpoint import Endpoint, zone_of
 from harness.lab.link import RunningLink, joined, kernel_settings
 from harness.model.condition import Condition, Origins, Served
@@ -335,7 +335,11 @@ class Testbed:
 
 @contextlib.contextmanager
 def testbed(tcp: TcpSettings | None = None, device: LinkDevice | None = None) -> Iterator[Testbed]:
-    """A testbed with an empty server host; by default on the best devices there are. Must run inside an enclosure."""
+    """A testbed with an empty server host; by default on the best devices there are. Must run inside an enclosure.
+
+    EnvironmentLacks when its link would be that of other sources than these.
+    """
+    refuse_stale_emulator()
     settings, usable = tcp or TcpSettings(), device or usable_device()
     with contextlib.ExitStack() as stack:
         server = stack.enter_context(host("server"))

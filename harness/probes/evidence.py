@@ -32,7 +32,8 @@ class LoadSetup:
     """What the load should have been: the page and its hosts, the protocol, the link's round trip, the cache.
 
     `distances_ms` are what a round trip to a server address takes longer than the link's, where it does.
-    `delay_down_ms` is that of the link. `since_1970_us` makes a time of CLOCK_MONOTONIC in us one since 1970.
+    `delay_down_ms` is that of the link, `way_up_ms` the longest that its delay and jitter up take.
+    `since_1970_us` makes a time of CLOCK_MONOTONIC in us one since 1970.
     `live`: others serve the page, by whatever protocols, over a link that is not ours.
     """
 
@@ -45,6 +46,7 @@ class LoadSetup:
     h2_stream_window_bytes: int | None = None
     cache: CacheState = CacheState.COLD
     delay_down_ms: float = 0.0
+    way_up_ms: float = 0.0
     since_1970_us: int = 0
     distances_ms: Mapping[str, float] = field(default_factory=dict)
     live: bool = False
@@ -56,6 +58,11 @@ class LoadSetup:
     def delay_from_ms(self, address: str) -> float:
         """How long a packet takes from a server to the client, by the server's address."""
         return self.delay_down_ms + self.distances_ms.get(address, 0.0) / 2
+
+    @property
+    def longest_way_up_ms(self) -> float:
+        """To the farthest server of the page, for a packet that waits for no other."""
+        return self.way_up_ms + max(self.distances_ms.values(), default=0.0) / 2
 
     @property
     def longest_round_trip_ms(self) -> float:

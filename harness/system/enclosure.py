@@ -45,6 +45,11 @@ def inside() -> bool:
     return os.environ.get(MARK) == "1"
 
 
+def is_machines_root() -> bool:
+    """Whether uid 0 here is the machine's root and not an ordinary user's own namespace."""
+    return os.geteuid() == 0 and Path("/proc/self/uid_map").read_text().split() == ["0", "0", "4294967295"]
+
+
 def hidden_by(path: Path) -> Path | None:
     """The folder of the machine that an enclosure hides a path in, by one of its own; None for what it will see.
 

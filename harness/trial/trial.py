@@ -22,11 +22,12 @@ from harness.lab.testbed import CLIENT, Testbed
 from harness.model.condition import CacheState
 from harness.model.engine import DEFAULT_ENGINE, Engine
 from harness.model.kind import PORTRAYED
+from harness.model.link import Way
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay, TcpSettings
 from harness.model.trials import PlannedTrial
-from harness.probes.evidence import Evidence
+from harness.probes.evidence import Evidence, LoadSetup
 from harness.probes.probe import REST_LIMIT_S, Load, OpenPage, Probe, TrialOptions, settles
 from harness.probes.registry import Observation, ending, observe, probes_of
 from harness.probes.watchdog import Watchdog
@@ -43,6 +44,7 @@ START_S = 70.0  # the drivers' own limit is 60
 END_S = 15.0
 RETURN_S = 3.0  # after the limit of the load, for the driver to tell of it
 ANSWER_S = 10.0
+HELD_S, HELD_POLL_S = 3.0, 0.02  # that packets up are waited for; of what comes down they may be refusals
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})  # on a disk: no other trial would have any
 
 
@@ -127,7 +129,7 @@ class _Attempt:
     def _measure(self) -> None:
         load, venue = self.load, self.venue
         self._begin()
-        venue.use_names()
+        venue.use_names(load.planned)
         bodies = any(probe.reads_bodies for probe in self.probes)
         with self.browsers.fresh(
             load.planned.trial, load.condition, venue.surroundings(), bodies=bodies
@@ -157,6 +159,7 @@ class _Attempt:
                 # A browser that was killed leaves no whole log.
                 with contextlib.suppress(TestbedFailed), of_testbed():
                     self._at_last(client)
+                    let_arrive(load.setup, client)
                     self._after(fresh, client)
             finally:
                 self.venue.examine(client)
@@ -165,9 +168,7 @@ class _Attempt:
         self._at_last(client)
         with watch.limit(END_S, "end of the browser"):
             fresh.end()
-        # What it sent last has to come to the servers: they keep connections that nobody closes, and log late what
-        # nobody takes back.
-        time.sleep(load.setup.longest_round_trip_ms / 2 / 1e3)
+        let_arrive(load.setup, client)
         self._after(fresh, client)
 
     def _visit(self, fresh: FreshBrowser) -> None:
@@ -179,7 +180,7 @@ class _Attempt:
                     fresh,
                     client,
                     self.venue.start_url,
-                    load.setup.longest_round_trip_ms,
+                    load.setup,
                     load.options.timeout_s,
                 )
             except TrialFailed:
@@ -279,7 +280,7 @@ def started(fresh: FreshBrowser, watch: Watchdog) -> Iterator[Browser]:
 
 
 def visit(
-    fresh: FreshBrowser, client: BrowsersHost, start_url: str, rtt_ms: float, timeout_s: float
+    fresh: FreshBrowser, client: BrowsersHost, start_url: str, setup: LoadSetup, timeout_s: float
 ) -> BrowserLog:
     """Load the page until it has come to rest, end the browser, and make it new but for what it keeps of the page.
 
@@ -293,7 +294,7 @@ def visit(
             with watch.limit(timeout_s + RETURN_S, "return of the navigation"):
                 browser.load(start_url, timeout_s)
             with watch.limit(REST_LIMIT_S + ANSWER_S, "rest of the page"):
-                settles(browser, client.link, rtt_ms)
+                settles(browser, client.link, setup.longest_round_trip_ms)
             _refuse_crashed(fresh)
         client.link.check()
         log = fresh.read_log()
@@ -302,9 +303,20 @@ def visit(
     except TrialFailed as failed:
         why = failed.in_which("in the first load, which fills the cache")
         raise TrialFailed(Outcome.PAGE_ERROR, why.reason, died=why.died) from failed
-    time.sleep(rtt_ms / 2 / 1e3)  # what it sent last comes to the servers
+    let_arrive(setup, client)
     fresh.start_over()
     return log
+
+
+def let_arrive(setup: LoadSetup, client: BrowsersHost) -> None:
+    """Wait until what a browser sent last has come to the servers, also what waits in the link's queue.
+
+    They keep connections that nobody closes, and log late what nobody takes back.
+    """
+    time.sleep(setup.longest_way_up_ms / 1e3)
+    end = time.monotonic() + HELD_S
+    while client.link.reading().get(Way.UP, {}).get("held_packets") and time.monotonic() < end:
+        time.sleep(HELD_POLL_S)
 
 
 def _refuse_crashed(fresh: FreshBrowser) -> None:

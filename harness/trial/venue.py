@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from typing import Protocol as Interface
 
+from dnsredirect.names import Asking
 from harness.engines.browser import InnerTls, Surroundings
 from harness.engines.hop import Security
 from harness.lab.endpoint import Endpoint
@@ -68,8 +69,8 @@ class Venue(Interface):
     def surroundings(self) -> Surroundings:
         """What its browser finds around it."""
 
-    def use_names(self) -> None:
-        """Names are looked up as here from now on."""
+    def use_names(self, planned: PlannedTrial) -> None:
+        """Names are looked up as here from now on, over the link of the trial."""
 
     def client(
         self, planned: PlannedTrial, pcap: Path | None = None
@@ -108,14 +109,16 @@ class InTestbed:
             h2_stream_window_bytes=replay.h2_stream_window_bytes,
             cache=condition.cache,
             delay_down_ms=condition.link.delay_ms(Way.DOWN),
+            way_up_ms=condition.link.delay_ms(Way.UP) + condition.link.up.jitter_ms,
             since_1970_us=_since_1970_us(),
         )
 
     def surroundings(self) -> Surroundings:
         return surroundings(self.testbed, self.page)
 
-    def use_names(self) -> None:
-        self.testbed.resolver.use(self.page.address, self.page.known_names)
+    def use_names(self, planned: PlannedTrial) -> None:
+        asking = Asking.over(planned.condition.link)
+        self.testbed.resolver.use(self.page.address, self.page.known_names, asking=asking)
 
     @contextlib.contextmanager
     def client(self, planned: PlannedTrial, pcap: Path | None = None) -> Iterator[BrowsersHost]:
@@ -180,7 +183,7 @@ class OnTheWeb:
             inner_tls=None,
         )
 
-    def use_names(self) -> None:
+    def use_names(self, planned: PlannedTrial) -> None:
         """They are looked up as the machine does it."""
 
     @contextlib.contextmanager

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from benchmarks.meanings import CALIBRATION, of_each_way
-from harness.lab.calibrateclients import client_readings
-from harness.lab.calibration import PROBE_ADDRESS, Calibration
+from harness.lab.calibrateclients import _MeasuredClients, client_readings
+from harness.lab.calibration import PROBE_ADDRESS, Calibration, measured
 from harness.lab.emulated import EmulatedLink, LinkDevice, usable_device
 from harness.lab.passages import ManyPairs, Pair
 from harness.lab.testbed import testbed
@@ -38,6 +38,40 @@ def test_each_of_fifty_clients_gets_its_own_rate_and_delay(link: Link, device: L
     assert taken.figures["client_up_mbps"].measured == pytest.approx(2, rel=0.03)
     assert taken.figures["client_delay_down_ms"].measured == pytest.approx(40, abs=0.5)
     assert taken.figures["client_delay_up_ms"].measured == pytest.approx(45, abs=0.5)
+    if link is SHARED:
+        assert taken.figures["shared_down_mbps"].measured == pytest.approx(50, rel=0.03)
+        assert taken.figures["shared_up_mbps"].measured == pytest.approx(20, rel=0.03)
+
+
+@timed("packets wait for the emulator's core")
+def test_a_shared_link_that_is_not_there_is_seen() -> None:
+    def measure() -> Calibration:
+        with testbed() as made:
+            return measured(
+                made,
+                EACH,
+                lambda client: _MeasuredClients(SHARED, client, made.server).figures(),
+                clients=50,
+            )
+
+    figures = inside(measure).figures
+    assert figures["shared_down_mbps"].measured > 55
+    assert all(figures[f"shared_{way}_mbps"].off for way in Way)
+
+
+@timed("packets wait for the emulator's core")
+def test_the_loss_of_many_clients_is_measured() -> None:
+    lossy = replace(EACH, down=replace(EACH.down, loss=RandomLoss(5)))
+
+    def measure() -> Calibration:
+        with testbed() as made:
+            return [*client_readings(made, lossy, 20)][-1]
+
+    taken = inside(measure)
+    assert taken.complaints == ()
+    assert taken.figures["loss_down_percent"].n > 2000
+    assert taken.figures["loss_down_percent"].measured == pytest.approx(5, abs=2)
+    assert "loss_up_percent" not in taken.figures
 
 
 def each_sent_and_received(link: EmulatedLink) -> bool:

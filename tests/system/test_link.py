@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import struct
+import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -16,20 +17,23 @@ from pathlib import Path
 import pytest
 
 from benchmarks.meanings import CALIBRATION, of_each_way
+from dnsredirect.names import Asking, Zone, name_server
 from harness.errors import MeasurementRefused, TestbedFailed
-from harness.lab.calibrate import calibrate
-from harness.lab.calibration import PROBE_ADDRESS, Calibration, Patience, refuse_if_off
+from harness.lab.calibrate import _MeasuredLink, calibrate
+from harness.lab.calibration import PROBE_ADDRESS, Calibration, Patience, measured, refuse_if_off
 from harness.lab.emulated import STALL_VARIABLE, EmulatedLink, LinkDevice, usable_device
-from harness.lab.passages import Echo, OneWay, echoes, train
+from harness.lab.passages import RECEIVE_BUFFER_BYTES, Echo, OneWay, _make_room, echoes, train
 from harness.lab.testbed import testbed
 from harness.model.link import Discipline, GilbertElliott, Link, Queue, RandomLoss
 from harness.model.rate import RateFormat, RecordedRate
 from harness.model.settings import TcpSettings
+from harness.system.enclosure import is_machines_root
 from harness.system.processtree import family
 from harness.system.program import Command, run
-from tests.system.conftest import LINK_DEVICES, WITHOUT_TUN, inside, timed, wait_until
+from tests.system.conftest import LINK_DEVICES, OWN_RIGHTS, WITHOUT_TUN, inside, timed, wait_until
 
 SERVER = "10.0.255.1"
+SLOW_ANSWERS = Link.of(10, 3600)
 
 
 def reading(link: Link, device: LinkDevice, *, thorough: bool = False) -> Calibration:
@@ -144,6 +148,75 @@ def test_time_begins_anew_where_a_rate_changes_with_it_and_nowhere_else(link: Li
     made_ns, before_ns, epoch_ns, told = inside(begun)
     assert told == anew
     assert (epoch_ns >= before_ns) if anew else (epoch_ns == made_ns)
+
+
+@pytest.mark.side_by_side
+def test_each_measurement_has_losses_of_its_own() -> None:
+    def seeds() -> list[int | None]:
+        with testbed() as made:
+            return [measured(made, LINKS[0], lambda _: iter(())).seed for _ in range(3)]
+
+    assert len({*inside(seeds)} - {None, LINKS[0].seed}) == 3
+
+
+@pytest.mark.side_by_side
+def test_lost_probes_are_a_reading_that_is_off() -> None:
+    """The link loses packets where none should be lost; no part is dead."""
+    lossy, told = odd("lossy", loss=RandomLoss(30)), odd("lossy")
+
+    def measure() -> Calibration:
+        with testbed() as made:
+            return measured(
+                made, lossy, lambda client: _MeasuredLink(told, client, made.server, False, {}).figures()
+            )
+
+    taken = inside(measure)
+    assert [*taken.figures][-1] == "arrived_packets"
+    assert "arrivals of full packets down that fit the queue" in taken.complaints[-1]
+
+
+@pytest.mark.skipif(not is_machines_root(), reason="an ordinary user gets no more than net.core.rmem_max")
+def test_a_whole_train_waits_until_it_is_read() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sink:
+        _make_room(sink)
+        assert sink.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) >= RECEIVE_BUFFER_BYTES
+
+
+@pytest.mark.side_by_side
+def test_the_device_of_who_is_not_the_machines_root_tells_when_packets_came() -> None:
+    """It could open /dev/net/tun, and the kernel would not stamp what is sent into it."""
+    code = (
+        "from harness.lab.calibration import measured\n"
+        "from harness.lab.testbed import testbed\n"
+        "from harness.model.link import Link\n"
+        "from harness.system.enclosure import enclosed\n"
+        "def run():\n"
+        "    with testbed() as made:\n"
+        "        taken = measured(made, Link.of(10, 20), lambda _: iter(()))\n"
+        "    print(taken.device, taken.arrivals)\n"
+        "    return 0\n"
+        "enclosed(run)\n"
+    )
+    assert run(Command.of(*OWN_RIGHTS, sys.executable, "-c", code)).split() == ["veth", "kernel"]
+
+
+@pytest.mark.parametrize("asking", [Asking(), Asking.over(SLOW_ANSWERS)], ids=str)
+@pytest.mark.side_by_side
+def test_a_name_is_found_whose_answer_takes_longer_than_usual(tmp_path: Path, asking: Asking) -> None:
+    """Programs that ask glibc take a late answer to an earlier query, as long as they ask."""
+
+    def look_up() -> str:
+        with testbed() as made:
+            made.server.configure(f"addr add {SERVER}/32 dev lo")
+            with (
+                name_server(Zone(SERVER), SERVER, tmp_path / "dns.log", made.server),
+                made.client(SLOW_ANSWERS) as client,
+            ):
+                made.resolver.use(SERVER, asking=asking)
+                asked = Command.of("getent", "ahostsv4", "a.example").on(client.host.path)
+                return run(asked, ok_codes=(0, 2))  # 2: there is none
+
+    assert (SERVER in inside(look_up)) is (asking != Asking())
 
 
 @timed("packets wait for the emulator's core")

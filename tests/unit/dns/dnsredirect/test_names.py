@@ -1,13 +1,18 @@
-"""Where the settings of the name server go: never into a file of the machine. All else is in tests/system."""
+"""Where the settings of the name server go, never into a file of the machine; how long a look-up waits for an answer.
+
+All else is in tests/system.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from dnsredirect.names import Resolver
+from dnsredirect.names import Asking, Resolver
 from harness.errors import EnvironmentLacks
+from harness.model.link import Discipline, Link, Queue, RandomLoss
 from harness.system import enclosure
 
 Covered = dict[Path, Path]
@@ -24,11 +29,11 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def used(machine: Path) -> Covered:
+def used(machine: Path, asking: Asking | None = None) -> Covered:
     """What is mounted over what once a name server is used."""
     covered: Covered = {}
     resolver = Resolver(machine / "covers", lambda source, target: covered.update({target: source}))
-    resolver.use(ADDRESS)
+    resolver.use(ADDRESS, asking=asking)
     return covered
 
 
@@ -55,3 +60,39 @@ def test_a_machine_without_the_file_gets_none(machine: Path, link: str | None) -
     with pytest.raises(EnvironmentLacks, match=f"there is no {target}.*; make an empty one: touch {target}"):
         used(machine)
     assert not target.exists()
+
+
+def down(link: Link, **changes: object) -> Link:
+    return replace(link, down=replace(link.down, **changes))  # type: ignore[arg-type]  # fields of Direction
+
+
+ONE_MBPS = Link.of(1, 200)
+
+
+@pytest.mark.parametrize(
+    ("link", "asking"),
+    [
+        (Link.of(10, 200), Asking(1, 3)),
+        (Link.of(5, 28, 1), Asking(1, 3)),  # 2.4 s of queue
+        (down(ONE_MBPS, queue=Queue(Discipline.DROP_TAIL, 75_000)), Asking(1, 3)),
+        (Link.of(3, 100), Asking(1, 5)),
+        (ONE_MBPS, Asking(1, 5)),
+        (Link.of(0.1, 300), Asking(9, 5)),
+        (down(Link.of(0.1, 300), loss=RandomLoss(1)), Asking(1, 5)),
+        (down(ONE_MBPS, loss=RandomLoss(1)), Asking(1, 5)),
+        (down(Link.of(10, 100), queue=Queue(Discipline.UNLIMITED, None)), Asking(1, 3)),
+        (Link.of(10, 4900), Asking(2, 5)),
+        (down(Link.of(10, 60_000), loss=RandomLoss(1)), Asking(13, 5)),
+        (Link.of(10, 60_000), Asking(13, 5)),
+    ],
+)
+def test_a_look_up_waits_as_long_as_an_answer_can_take(link: Link, asking: Asking) -> None:
+    assert Asking.over(link) == asking
+
+
+def test_programs_are_told_how_long_to_ask(machine: Path) -> None:
+    file = machine / "etc/resolv.conf"
+    file.touch()
+    assert "options timeout:1 attempts:3\n" in used(machine)[file].read_text()
+    slow = Asking.over(Link.of(0.1, 300))
+    assert "options timeout:9 attempts:5\n" in used(machine, slow)[file].read_text()

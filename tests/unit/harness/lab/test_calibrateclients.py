@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.lab.calibrateclients import DELAY_GAP_S, DELAYS_S, delay_packets, jain, share_of_rate
+from harness.lab.calibrateclients import DELAY_GAP_S, DELAYS_S, delay_packets, filling, jain, share_of_rate
 from harness.model.link import Link
 
 DUE = [1000 * number for number in range(60)]
@@ -42,3 +42,18 @@ def test_no_packet_of_a_client_waits_for_the_jitter_of_the_one_before() -> None:
     assert 10 * gap_s == pytest.approx(0.1)
     count, gap_s = delay_packets(replace(plain, jitter_ms=100.0), clients=1, at_once=1)
     assert count * gap_s <= DELAYS_S
+
+
+def test_so_many_clients_fill_the_shared_link_as_the_machine_carries() -> None:
+    each = Link.of(5, 40).down
+    clients, count = filling(each, 50, 50) or (0, 0)
+    assert (clients, count) == (13, 60)
+    assert filling(each, 50, 12) is None  # too few
+    assert filling(each, 500, 500) is None  # too fast
+
+
+def test_what_slow_clients_send_too_much_fits_the_shared_queue() -> None:
+    each = Link.of(0.2, 40).down
+    clients, count = filling(each, 75, 500) or (0, 0)
+    assert clients == 469
+    assert clients * count * (1 - 75 / (clients * 0.2)) < 1000

@@ -1,4 +1,4 @@
-"""What is told of a trial whose browser does not end in order: what failed first."""
+"""What is told of a trial whose browser does not end in order: what failed first; what is waited for at its end."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -15,6 +16,8 @@ import pytest
 from harness.engines.browser import Browser, BrowserTrace
 from harness.engines.browserlog import BrowserLog
 from harness.errors import Outcome, TestbedFailed, TrialFailed
+from harness.model.protocol import Protocol
+from harness.probes.evidence import LoadSetup
 from harness.probes.probe import Probe
 from harness.probes.watchdog import Watchdog
 from harness.trial import trial
@@ -137,3 +140,48 @@ def test_a_driver_that_hangs_is_to_blame_before_a_page_and_nothing_else(first: B
         assert "driver hangs" in str(caught.value)
     else:
         assert caught.value is first
+
+
+class Holding:
+    """A link that holds packets up for a while."""
+
+    def __init__(self, held_s: float) -> None:
+        self._until = time.monotonic() + held_s
+
+    def check(self) -> None: ...
+
+    def reading(self) -> dict[str, Any]:
+        return {"down": {"held_packets": 5}, "up": {"held_packets": int(time.monotonic() < self._until)}}
+
+
+FAR_UP = LoadSetup(
+    Protocol.H2, "https://a/", frozenset(), rtt_ms=1, way_up_ms=50, distances_ms={"10.0.0.2": 100.0}
+)
+
+
+@pytest.mark.parametrize("failure", [None, TrialFailed(Outcome.PAGE_ERROR, "first")])
+@pytest.mark.parametrize(("held_s", "least_s"), [(0, 0.1), (0.3, 0.3)])
+def test_what_a_browser_sent_last_comes_to_the_servers(
+    failure: TrialFailed | None, held_s: float, least_s: float
+) -> None:
+    anything: Any = SimpleNamespace(examine=lambda _: None)
+    load: Any = SimpleNamespace(setup=FAR_UP)
+    client: Any = SimpleNamespace(link=Holding(held_s))
+    fresh: Any = Lingering()
+    began = time.monotonic()
+    with contextlib.suppress(TrialFailed):
+        watch = Watchdog(lambda: None, lambda: None)
+        with trial._Attempt(anything, anything, load, [])._examined(fresh, client, watch):
+            if failure is not None:
+                raise failure
+    assert least_s <= time.monotonic() - began < least_s + 1
+
+
+def test_a_link_that_always_holds_packets_up_is_not_waited_for_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(trial, "HELD_S", 0.2)
+    client: Any = SimpleNamespace(link=Holding(60))
+    began = time.monotonic()
+    trial.let_arrive(FAR_UP, client)
+    assert 0.3 <= time.monotonic() - began < 2
