@@ -270,6 +270,28 @@ def _lasting(response: Response, changes: Counter[str]) -> Response:
     return replace(response, headers=(*others, ("Cache-Control", ", ".join((*controls, max_age)))))
 
 
+def served_head(recorded: Response) -> tuple[int, Headers]:
+    """Status and headers that a replay has of a recorded response, before links in them are moved.
+
+    Among them are the coding that was named, as the body is read by it, and the policy that has all asked for by https.
+    """
+    uncounted = Counter[str]()
+    response = _lasting(_made_whole(recorded, uncounted), uncounted)
+    framing = any(map(rewrite.says_who_may_frame, response.headers))
+    kept = (
+        (name, value)
+        for name, value in response.headers
+        if name.lower() not in SERVER_HEADERS and not _is_policy(name.lower(), framing=framing)
+    )
+    upgrade = (UPGRADE_HEADER,) if rewrite.asks_for_https(response.headers, b"") else ()
+    return response.status, (*kept, *upgrade)
+
+
+def _is_policy(lower: str, *, framing: bool) -> bool:
+    """Whether a header is left out of a replay; `framing`: another one says who may frame the document."""
+    return lower in rewrite.POLICY_HEADERS or (framing and lower == "x-frame-options")
+
+
 def _date(text: str | None) -> datetime | None:
     """A date as headers have it; None for none, and for what is no date."""
     try:
@@ -364,7 +386,7 @@ def _headers(response: Response, treatment: Treatment, changes: Counter[str]) ->
         lower = name.lower()
         if lower in SERVER_HEADERS or lower == "content-encoding":
             continue
-        if lower in rewrite.POLICY_HEADERS or (framing and lower == "x-frame-options"):
+        if _is_policy(lower, framing=framing):
             changes[f"{lower} headers dropped"] += 1
             continue
         kept = rewrite.rewrite_value(value, scheme, hosts) if lower in rewrite.LINK_HEADERS else value

@@ -43,7 +43,8 @@ class Answered:
     """`names` of A, the reference, and of B. `margin`: the difference that is declared not to matter, as a share.
 
     `lacking`: metrics of which A has no value, so that there is nothing to compare with; `unseen`: those of which B has
-    none, as it was run without vitals. `certainty`: how sure intervals are of what was not picked out.
+    none, as it was run without vitals. `certainty`: how sure intervals are of what was not picked out. `alike`: no file
+    of B differs from that of A, so that what loads do not tell is within every bound.
     """
 
     kind: Kind
@@ -53,6 +54,7 @@ class Answered:
     lacking: tuple[str, ...] = ()
     unseen: tuple[str, ...] = ()
     certainty: Certainty = field(default_factory=Certainty)
+    alike: bool = False
 
     @property
     def interval(self) -> str:
@@ -95,7 +97,8 @@ class Answered:
 
     def outcome(self, limit: float) -> Bounded:
         """All of it against a bound in per cent."""
-        return outcome_of(self.changes, limit)
+        outcome = outcome_of(self.changes, limit)
+        return Bounded.WITHIN if self.alike and outcome is Bounded.UNKNOWN else outcome
 
     def head(self, change: Change) -> str:
         """Which metric, and where there are several places which."""
@@ -107,6 +110,8 @@ class Answered:
         outcome, changes = self.outcome(limit), self.changes
         matches = [change for change in changes if change.against(limit) is outcome]
         head = f"--fail-on {limit:g} %: {outcome}, exit code {OUTCOMES[outcome]}"
+        if self.alike and outcome is Bounded.WITHIN:
+            return f"{head}: no file differs, and no difference is known to be above it"
         if not changes:
             return f"{head}: A has no value of any metric"
         if outcome is Bounded.WITHIN:

@@ -54,7 +54,7 @@ from analysis.statistics.compare import (
 )
 from harness.errors import RecordsError
 from harness.model.condition import EVERY_DIMENSION, OF_LINKS, value
-from harness.model.kind import main_metric
+from harness.model.kind import Kind, main_metric
 from harness.model.variant import PLAIN
 from harness.study.budget import PageBudget
 from harness.study.claim import Claim, Dimensions, settings
@@ -320,12 +320,13 @@ class VersusJson(AnswersJson):
     """archive or variant A"""
     b: str
     """archive or variant B"""
-    run: str
-    """run directory"""
+    run: str | None
+    """run directory; null where nothing was measured, as no file differs"""
     cautions: list[str]
     """what was odd about reading the run, and with what else it went on"""
     files: list[dict[str, Any]] | None
-    """files that differ: `url`, and the bytes of its body in `a` and `b`; null of a run told again"""
+    """files that differ: `url`, the bytes of its body in `a` and `b`, and `same_body`, whether status or headers alone
+    differ; null of a run told again"""
     budget: list[dict[str, str]]
     """what became of the budget of B: `claim`, `verdict`, `sentence`"""
 
@@ -346,6 +347,21 @@ def versus_json(
             {"claim": row.claim.name, "verdict": row.verdict, "sentence": row.sentence}
             for row in versus.limits
         ],
+    }
+
+
+def alike_json(names: tuple[str, str], margin: float, limit: float | None) -> VersusJson:
+    """The same of two sides of which no file differs, where nothing was measured."""
+    a, b = names
+    answers = Answered(kind=Kind.LOAD, names=names, margin=margin, places=(), alike=True)
+    return {
+        "a": a,
+        "b": b,
+        "run": None,
+        **answers_json(answers, limit),
+        "cautions": [],
+        "files": [],
+        "budget": [],
     }
 
 

@@ -147,11 +147,16 @@ def _not_in_it(about: Manifest, unknown: Collection[str]) -> Iterator[str]:
     from harness.pack.packedrun import LONG_SERIES
     from sites.archive import archives_root
 
-    needed = [page.name for page in about.pages if not page.recipe and not page.archived]
+    needed = [page.name for page in about.pages if not page.recipe and not page.archived and page.digest]
     if needed:
         yield (
             f"not in it: the bodies of {shortened(needed, NAMED)} (of somebody else; digests are in it); with "
             "--with-archives they are"
+        )
+    if untold := [page.name for page in about.pages if page.digest is None]:
+        yield (
+            f"not known: which {shortened(untold, NAMED)} was measured; the run tells the beginning of its digest at "
+            f"most, and {archives_root()} has another page or none"
         )
     if unknown:
         yield (

@@ -10,6 +10,7 @@ import contextlib
 import errno
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 
 from harness.errors import EnvironmentLacks, UsageError
@@ -62,10 +63,29 @@ def given_run(text: str) -> Path:
         raise argparse.ArgumentTypeError(str(error)) from error
     if text != LATEST:
         return runs / text if (runs / text).exists() else path
-    begun = {plan.stat().st_mtime_ns: plan.parent for plan in runs.glob("*/plan.jsonl")}
-    if not begun:
+    plans = list(runs.glob("*/plan.jsonl"))
+    if not plans:
         raise argparse.ArgumentTypeError(f"there is no run in {runs}; `coldload run` makes one")
-    return begun[max(begun)]
+    return max(plans, key=lambda plan: (_begun_s(plan), -plan.stat().st_mtime)).parent  # of copies the first
+
+
+def _begun_s(plan: Path) -> float:
+    """When a run was begun, by its environment or its first record. A plan has its time anew in a copy, so that it
+    counts only where neither tells.
+    """
+    from harness.input import jsontext
+
+    def environment() -> object:
+        return jsontext.read(plan.with_name("environment.json"))["taken_utc"]
+
+    def first_record() -> object:
+        _, line, _ = next(jsontext.lines(plan.with_name("records.jsonl")))
+        return jsontext.parse(line)["started_utc"]
+
+    for told in (environment, first_record):
+        with contextlib.suppress(OSError, ValueError, LookupError, OverflowError, StopIteration):
+            return datetime.fromisoformat(str(told())).timestamp()
+    return plan.stat().st_mtime
 
 
 def new_file(text: str) -> Path:

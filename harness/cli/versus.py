@@ -145,10 +145,14 @@ def _measured(arguments: argparse.Namespace, judging: Judging, asked: BesideRepo
             same = f"{sides[1]} is {sides[0]}, byte for byte in {every}"
             if judging.limit is None and judging.budget is None:
                 raise UsageError(f"{same}; there is nothing to compare")
-            say(f"{same}: {'its budget alone is held' if judging.budget else 'nothing is above the bound'}")
-            if asked == BesideReport() and not arguments.json and arguments.html is None:
+            if asked == BesideReport() and arguments.html is None:
+                say(f"{same}: nothing is above the bound")
+                if arguments.json:
+                    with contextlib.redirect_stdout(out):
+                        _print_alike(sides, judging)
                 return 0
-            judging = replace(judging, limit=None)
+            bounded = "what their loads do not tell is within the bound"
+            say(f"{same}: {'its budget alone is held' if judging.limit is None else bounded}")
         plan = make_plan(study, 0)  # for its size alone
         say(f"{study.title}: {len(plan.trials)} loads, {estimate(plan, study)}")
 
@@ -216,6 +220,14 @@ def _files_of(sides: Releases, engine: Engine) -> FilesApart:
     return files_apart(a, b)
 
 
+def _print_alike(sides: Releases, judging: Judging) -> None:
+    """What programs are told of two sides that are not measured, as no file differs."""
+    from analysis.comparing.pair import alike_json
+
+    a, b = map(str, sides)
+    print(json.dumps(alike_json((a, b), judging.margin, judging.limit), indent=1))
+
+
 def _tell(
     folder: Path,
     judging: Judging,
@@ -234,6 +246,8 @@ def _tell(
 
     with telling("comparing the two sides"):
         versus = read_versus(folder, judging.metrics, judging.margin, records_cache(), judging.budget)
+    if files is not None and not files.files:
+        versus = replace(versus, answers=replace(versus.answers, alike=True))
     answers, text = versus.answers, _files_text(files) if files else ""
     limit = judging.limit
     limits = [case_of(row, versus.results.wording) for row in versus.limits]
@@ -268,4 +282,6 @@ def _bytes_text(file: FileApart) -> str:
     """What became of a file's body."""
     if file.a is None or file.b is None:
         return f"only in {'B' if file.a is None else 'A'}, {file.b if file.a is None else file.a:,} bytes"
+    if file.same_body:
+        return f"the same {file.a:,} bytes, other status or headers"
     return f"{file.a:,} bytes, other ones" if file.a == file.b else f"{file.a:,} to {file.b:,} bytes"

@@ -192,7 +192,9 @@ def describe_environment(
         "browser": browser_settings({setup.engine for part in study.parts for setup in part.setups}),
         "replay": _replay(testbed, study),
         "servers": _servers(testbed, study),
-        "archives": {name: _archive(testbed, archive) for name, archive in _distinct(archives).items()},
+        "archives": {
+            name: _archive(testbed, archive) for name, archive in distinct_archives(archives).items()
+        },
         "study": {"timeout_s": study.timeout_s, "keep": list(study.keep)},
     }
     if study.factors:
@@ -314,7 +316,7 @@ def _with(compression: Compression, what: str) -> str:
     return what if compression == RECORDED_COMPRESSION else f"{what}, {compression}"
 
 
-def _distinct(archives: Mapping[Engine, Mapping[str, Archive]]) -> dict[str, Archive]:
+def distinct_archives(archives: Mapping[Engine, Mapping[str, Archive]]) -> dict[str, Archive]:
     """The archives by name; where engines get other bytes, one for each, as in `agency--core, qtwebkit`."""
     named_archives: dict[str, Archive] = {}
     for engine, made in archives.items():

@@ -99,6 +99,8 @@ ASKED_FOR = "recipes"  # by the pages of a crowd, with the browser's headers: it
 ENVIRONMENT = "environment.json"
 LONGEST_REASON = 200  # characters
 DIGEST = re.compile("[0-9a-f]{64}")
+# The note of a variant on what it was made of; earlier versions gave the beginning of the digest.
+MADE_OF = re.compile(r"variant \S+ of (?P<page>\S+) \((?P<digest>[0-9a-f]{16}(?:[0-9a-f]{48})?)\)")
 # As a run keeps a trace, and as a pack does, where it has its own name, which is a part of the plan.
 KEPT_RATE = re.compile(rf"(?P<digest>[0-9a-f]{{{DIGITS}}})[-/](?P<file>[^/]+)")
 
@@ -307,16 +309,41 @@ def describe_pages(run: Path, plan: Plan, root: Path) -> list[tuple[PackedPage, 
     """The pages of a run, each with its archive in `root` if that still is what was measured."""
     measured = _measured(run)
     pages = []
-    for name in sorted({trial.condition.page for trial in plan.trials}):
+    for name, served in sorted(_served_names(plan).items()):
         archive = _archive(root, name)
-        told = measured.get(name, {})
-        # A run of variants alone does not tell the digest of the page that they were made of.
-        digest = told.get("digest") or (archive.digest if archive else None)
+        # Where engines get other bytes of a variant, they are told one by one, as `agency--core, qtwebkit`.
+        told = [entry for key, entry in measured.items() if key.partition(", ")[0] in served]
+        digest = measured.get(name, {}).get("digest") or _made_of(name, told, archive)
         same = archive if archive and archive.digest == digest else None
-        start_url = told.get("start_url") or (archive.start_url if archive else None)
+        urls = (entry["start_url"] for entry in told if "start_url" in entry)
+        start_url = next(urls, archive.start_url if archive else None)
         recipe = name in RECIPES and RECIPES[name].start_url == start_url
         pages.append((PackedPage(name, start_url, digest, recipe, archived=False), same))
     return pages
+
+
+def _served_names(plan: Plan) -> Mapping[str, set[str]]:
+    """The names under which each page and its variants were served."""
+    names: dict[str, set[str]] = {}
+    for trial in plan.trials:
+        names.setdefault(trial.condition.page, set()).add(trial.condition.served.archive)
+    return names
+
+
+def _made_of(page: str, variants: Iterable[Mapping[str, Any]], archive: Archive | None) -> str | None:
+    """The digest of the page that variants were made of, as their notes tell it. One that they tell the beginning of is
+    that of the archive, or not known; neither is it where they were made of several.
+    """
+    told: set[str] = set()
+    for variant in variants:
+        notes = variant.get("notes")
+        texts = [note for note in notes if isinstance(note, str)] if isinstance(notes, list) else []
+        made_of = [note for note in map(MADE_OF.fullmatch, texts) if note and note["page"] == page]
+        told.update(note["digest"] for note in made_of[-1:])
+    known = {digest for digest in told if DIGEST.fullmatch(digest)}
+    candidates = known or ({archive.digest} if archive and told else set())
+    digest = candidates.pop() if len(candidates) == 1 else ""
+    return digest if digest and all(map(digest.startswith, told)) else None
 
 
 def copy_page(archive: Archive, target: Path, names: Collection[str], *, bodies: bool) -> None:

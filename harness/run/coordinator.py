@@ -13,6 +13,7 @@ from typing import Any
 from harness.errors import ColdloadError, Outcome, StudyError
 from harness.input.shown import count_of
 from harness.lab.calibration import Calibration
+from harness.lab.environment import distinct_archives
 from harness.lab.lab import Archives
 from harness.model.condition import Condition
 from harness.model.engine import Engine
@@ -372,12 +373,17 @@ def run_study(
     """Run what is left of the plan. Everything that is stored is stored here.
 
     `open_crew` opens the executors, also of another machine; when the last of them cannot go on, what it failed of is
-    raised.
+    raised. RecordsError when an archive is another one than the run was begun with, also where nothing is left; of a
+    finished run archives may be gone.
     """
     coordinator = Coordinator(run, listener, until.enough, until.ends_s)
-    if coordinator.standing.is_finished:
+    is_finished = coordinator.standing.is_finished
+    if is_finished and not all((archives_root / page).is_dir() for page in study.every_page):
         return coordinator.summary
     archives = archives_of(study, archives_root, listener)
+    run.refuse_other_archives({name: archive.digest for name, archive in distinct_archives(archives).items()})
+    if is_finished:
+        return coordinator.summary
     try:
         with open_crew(study, archives, coordinator) as crew:
             coordinator.carry_out(crew)

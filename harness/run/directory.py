@@ -159,6 +159,28 @@ class RunDirectory:
     def append_calibration(self, reading: Mapping[str, Any]) -> None:
         append_line(self.folder / CALIBRATION, reading)
 
+    def refuse_other_archives(self, digests: Mapping[str, str]) -> None:
+        """RecordsError when the run was begun with other archives than these, by the names they are served under.
+
+        What a finished run tells would else be taken for what these hold.
+        """
+        path = self.folder / ENVIRONMENT
+        if path.exists():
+            with _undamaged(path):
+                begun = _archives(jsontext.read(path))
+            self._refuse_to_mix(begun, {_archive(name): digest for name, digest in digests.items()})
+
+    def _refuse_to_mix(
+        self, begun: Mapping[tuple[str, str], str], now: Mapping[tuple[str, str], str]
+    ) -> None:
+        """RecordsError where the run does not go on with what it was begun with."""
+        for what, had in begun.items():
+            if had != now.get(what):
+                other = f"with {now[what]}" if what in now else "without"
+                raise RecordsError(
+                    f"{self.folder} was begun with {what[0]} {had} and cannot go on {other}; choose another --out"
+                )
+
     def write_environment(self, environment: Mapping[str, Any], *, of_several: bool = False) -> str | None:
         """Store the environment; a continued run keeps the first one and lists each later one below it.
 
@@ -175,7 +197,7 @@ class RunDirectory:
         if path.exists():
             engines = self.plan.engines
             now = _archives(environment) if of_several else _must_not_mix(environment, engines)
-            try:
+            with _undamaged(path):
                 stored = jsontext.read(path)
                 later = list(stored.get(CONTINUED, ()))
                 begun_under, goes_on = _system(stored), _system(environment)
@@ -183,17 +205,7 @@ class RunDirectory:
                 for earlier in (stored, *later):
                     held = _archives(earlier) if of_several else _must_not_mix(earlier, engines)
                     begun = {**held, **begun}
-            except (ValueError, LookupError, TypeError, AttributeError) as error:
-                raise RecordsError(
-                    f"{path} is damaged ({one_line(repr(error))}), so that nobody knows what the run was begun with; "
-                    "choose another --out"
-                ) from error
-            for what, had in begun.items():
-                if had != now.get(what):
-                    other = f"with {now[what]}" if what in now else "without"
-                    raise RecordsError(
-                        f"{self.folder} was begun with {what[0]} {had} and cannot go on {other}; choose another --out"
-                    )
+            self._refuse_to_mix(begun, now)
             if "debian" in stored and begun_under != goes_on:
                 warnings.append(f"this run was begun under {begun_under}, and goes on under {goes_on}")
             changed = _changed(stored, environment)
@@ -205,6 +217,18 @@ class RunDirectory:
             stored = dict(environment)
         write_whole(path, json.dumps(stored, indent=1) + "\n")
         return "; ".join(warnings) or None
+
+
+@contextlib.contextmanager
+def _undamaged(path: Path) -> Iterator[None]:
+    """RecordsError for an environment that cannot be read, or lacks what it must have."""
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise RecordsError(
+            f"{path} is damaged ({one_line(repr(error))}), so that nobody knows what the run was begun with; "
+            "choose another --out"
+        ) from error
 
 
 def _requested_digests(path: Path) -> set[str]:
@@ -265,7 +289,11 @@ def _must_not_mix(environment: Mapping[str, Any], engines: Iterable[Engine]) -> 
 
 def _archives(environment: Mapping[str, Any]) -> dict[tuple[str, str], str]:
     """The archives of a run, likewise, with their digests."""
-    return {(f"archive {name}", ""): each["digest"] for name, each in environment["archives"].items()}
+    return {_archive(name): each["digest"] for name, each in environment["archives"].items()}
+
+
+def _archive(name: str) -> tuple[str, str]:
+    return f"archive {name}", ""
 
 
 def attempt_folder(trials: Path, trial: str, attempt: int) -> Path:

@@ -225,7 +225,7 @@ def _renewed(value: str, renewed: Mapping[bytes, bytes]) -> str:
 
 def _described(archive: Archive, variant: Variant, report: VariantReport) -> Iterator[str]:
     """The notes of a derived archive."""
-    yield f"variant {variant.written} of {archive.name} ({archive.digest[:16]})"
+    yield f"variant {variant.written} of {archive.name} ({archive.digest})"
     for name, value in variant.settings:
         yield f"{name}: {value} (usual: {SETTINGS[name].usual})"
     for name, reason in report.unserved.items():

@@ -30,7 +30,7 @@ def records(run: Path) -> list[dict[str, object]]:
 
 @timed("a machine that stays busy leaves a trial without a load that counts")
 def test_two_releases_are_measured_in_turn_and_told_in_sentences(releases: Coldload) -> None:
-    code, out, err = releases.run(
+    words = [
         "versus",
         "one",
         "two",
@@ -43,7 +43,8 @@ def test_two_releases_are_measured_in_turn_and_told_in_sentences(releases: Coldl
         "--out",
         "out",
         "--json",
-    )
+    ]
+    code, out, err = releases.run(*words)
     run = releases.folder / "out"
     made = records(run)
     counted = [each for each in made if each["left_out"] is None]  # a load that was disturbed is made again
@@ -80,6 +81,13 @@ def test_two_releases_are_measured_in_turn_and_told_in_sentences(releases: Coldl
     assert said == []
     assert releases.run("pack", "out")[0] == 0
     assert "two against one" in (run / "report.html").read_text()
+
+    again = json.loads(releases.run(*words)[1])
+    assert again["conditions"] == found["conditions"]
+    small_site(releases.folder / "archives", "two", "<p>a third release", NO_ICON)  # in place of the second
+    code, out, err = releases.run(*words)
+    assert (code, out) == (2, "")
+    assert tells(err.splitlines(), "was begun with archive two", "choose another --out")
 
 
 @pytest.mark.lengthy  # as any killed run: test_run.py

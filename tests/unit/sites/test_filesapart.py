@@ -54,6 +54,52 @@ def test_a_name_with_a_fingerprint_is_one_file(tmp_path: Path) -> None:
     assert len(found.files) == 3  # words of hexadecimal letters are no fingerprints
 
 
+def answered(root: Path, name: str, status: int, *headers: tuple[str, str]) -> Archive:
+    """An archive of a document, and of a file with this status and these headers."""
+    document, file = "https://a.example/", "https://a.example/x"
+    answers = [
+        Response(document, 200, (("Content-Type", "text/html"),), b"home"),
+        Response(file, status, headers, b"body"),
+    ]
+    return write_archive(root, name, About(document, "test", "", ()), answers)
+
+
+KEPT = (("Cache-Control", "max-age=60"), ("Link", "</a.css>; rel=preload"), ("ETag", '"1"'))
+LIFETIME = ("Date", "Mon, 30 Nov 2026 10:00:00 GMT"), ("Expires", "Mon, 30 Nov 2026 11:00:00 GMT")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        ((200, *KEPT), (404, *KEPT), False),
+        ((200, *KEPT), (200, *KEPT[:2]), False),
+        ((200, *KEPT), (200, *KEPT[:1], KEPT[2]), False),
+        ((200, *KEPT), (200, ("Cache-Control", "no-store"), *KEPT[1:]), False),
+        ((200, ("Content-Encoding", "gzip")), (200,), False),
+        ((200, ("Link", "</a>"), ("Link", "</b>")), (200, ("Link", "</b>"), ("Link", "</a>")), False),
+        ((200, ("Content-Security-Policy", "upgrade-insecure-requests")), (200,), False),
+        ((200, ("Content-Security-Policy", "script-src 'self'"), ("Server", "x")), (200,), True),
+        ((200, *KEPT), (200, ("etag", '"2"'), ("link", KEPT[1][1]), ("cache-control", "max-age=60")), True),
+        ((200, *KEPT), (200, *KEPT, ("Age", "7"), ("CF-Ray", "1"), ("Date", "today")), True),
+        (
+            (200, *LIFETIME),
+            (200, *((name, text.replace("30 Nov", "29 Nov")) for name, text in LIFETIME)),
+            True,
+        ),
+        ((200, *LIFETIME), (200, LIFETIME[0], ("Expires", "Mon, 30 Nov 2026 12:00:00 GMT")), False),
+    ],
+)
+def test_status_and_headers_that_a_replay_keeps_count(
+    one: tuple[int, *tuple[tuple[str, str], ...]],
+    other: tuple[int, *tuple[tuple[str, str], ...]],
+    is_same: bool,
+    tmp_path: Path,
+) -> None:
+    found = files_apart(answered(tmp_path, "one", *one), answered(tmp_path, "other", *other))
+    assert found.same == 1 + is_same
+    assert found.files == (() if is_same else (FileApart("https://a.example/x", 4, 4, same_body=True),))
+
+
 @pytest.mark.parametrize(
     ("path", "body", "refused"),
     [

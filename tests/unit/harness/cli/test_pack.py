@@ -307,6 +307,27 @@ def test_an_archive_that_has_changed_is_told_from_the_measured_one(
     assert tells(capsys.readouterr().err, "not the one", "measured")
 
 
+def test_a_run_of_variants_of_a_page_that_was_replaced_says_that_the_page_is_not_known(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measured, path = open_archive(Path("archives"), "one"), run / "environment.json"
+    plan, environment = (run / "plan.jsonl").read_text(), json.loads(path.read_text())
+    (run / "plan.jsonl").write_text(plan.replace('"variant": "plain"', '"variant": "core"'))
+    records = run / "records.jsonl"
+    records.write_text(records.read_text().replace('"variant": "plain"', '"variant": "core"'))
+    told = {**environment["archives"].pop("one"), "notes": [f"variant core of one ({measured.digest[:16]})"]}
+    environment["archives"]["one--core"] = told
+    path.write_text(json.dumps(environment))
+    assert main(["pack", str(run), "--no-report", "--with-archives"]) == 0
+    archive(Path("archives"), b"another page")
+    capsys.readouterr()
+    assert main(["pack", str(run), "--no-report"]) == 0
+    assert tells(capsys.readouterr().out, "not known", "which one was measured")
+    with open_pack(Path("runs/tiny-1.zip")) as pack:
+        assert [(page.digest, page.archived) for page in pack.manifest.pages] == [(None, False)]
+    assert main(["pack", str(run), "--no-report", "--with-archives"]) == 2
+
+
 @pytest.mark.parametrize("options", [(), ("--with-archives",)])
 def test_an_archive_in_another_order_is_the_measured_one(options: tuple[str, ...], run: Path) -> None:
     measured = open_archive(Path("archives"), "one").digest

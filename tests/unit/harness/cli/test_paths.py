@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
+import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from harness.cli.commands import main
-from harness.system.folders import OUTSIDE
+from harness.cli.paths import given_run
+from harness.system.folders import OUTSIDE, RUNS, kept_folder
 from sites.archive import write_archive
 from sites.response import Response
 from sites.warc import About
@@ -42,6 +47,41 @@ COMMANDS = (
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     return Synthetic(trials=1, pages=("p",), rates_mbps=(10.0,), rtts_ms=(50.0,)).write(tmp_path / "run")
+
+
+def test_the_latest_run_is_the_one_begun_last_also_beside_a_copy_of_an_older_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    runs = kept_folder(RUNS)
+    with pytest.raises(argparse.ArgumentTypeError, match="there is no run"):
+        given_run("latest")
+
+    def made(name: str, *, environment: str | None = None, record: str | None = None, plan_s: float) -> Path:
+        run = runs / name
+        run.mkdir(parents=True)
+        (run / "plan.jsonl").write_text("{}\n")
+        os.utime(run / "plan.jsonl", (plan_s, plan_s))
+        if environment:
+            (run / "environment.json").write_text(json.dumps({"taken_utc": environment}))
+        if record:
+            (run / "records.jsonl").write_text(json.dumps({"started_utc": record}) + "\n")
+        return run
+
+    noon_s = datetime(2020, 11, 30, 12, tzinfo=UTC).timestamp()
+    first = made("first", environment="2020-11-30T10:00:00Z", plan_s=noon_s)
+    assert given_run("latest") == first
+    second = made("second", environment="2020-11-30T11:00:00Z", plan_s=noon_s - 60)
+    shutil.copytree(first, runs / "copy-of-first", copy_function=shutil.copyfile)
+    assert given_run("latest") == second
+    shutil.copytree(second, runs / "copy-of-second", copy_function=shutil.copyfile)
+    assert given_run("latest") == second
+    by_record = made("by-record", record="2020-11-30T11:30:00.500Z", plan_s=noon_s - 7200)
+    assert given_run("latest") == by_record
+    by_plan = made("by-plan", plan_s=noon_s - 60)
+    assert given_run("latest") == by_plan
+    made("damaged", environment="no date", plan_s=noon_s - 120)
+    assert given_run("latest") == by_plan
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)

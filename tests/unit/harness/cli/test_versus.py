@@ -13,8 +13,11 @@ import pytest
 from analysis.runs.rundirectory import load
 from harness.cli import versus
 from harness.cli.commands import main
-from harness.cli.versus import Release, _files_text, study_text
+from harness.cli.compare import Judging
+from harness.cli.report import BesideReport
+from harness.cli.versus import Release, _files_of, _files_text, _tell, study_text
 from harness.errors import UsageError
+from harness.model.engine import Engine
 from harness.study.planning import make_plan
 from harness.study.study import Study
 from harness.study.studyfile import parse_study
@@ -89,8 +92,8 @@ def test_sides_that_cannot_be_compared_are_refused(words: tuple[str, str], says:
         study_of(*words)
 
 
-def archived(root: Path, name: str, start: str, body: bytes) -> None:
-    answer = Response(start, 200, (("Content-Type", "text/html"),), body)
+def archived(root: Path, name: str, start: str, body: bytes, *headers: tuple[str, str]) -> None:
+    answer = Response(start, 200, (("Content-Type", "text/html"), *headers), body)
     write_archive(root, name, About(start, "test", "", ()), [answer])
 
 
@@ -114,6 +117,33 @@ def test_archives_of_two_sites_and_archives_that_are_alike_are_one_line(
         main(["versus", "one", "copy", "--fail-on", "5%"]) == 0
     )  # of a pull request that changes another page
     assert "byte for byte in its one file: nothing is above the bound" in capsys.readouterr().out
+    assert main(["versus", "one", "copy", "--fail-on", "5%", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["fail_on"], told["outcome"], told["run"], told["files"]) == (5, "within", None, [])
+
+
+def test_pages_that_differ_in_headers_alone_are_not_taken_for_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLDLOAD_ARCHIVES", str(tmp_path))
+    archived(tmp_path, "one", "https://a.example/", b"<p>A")
+    archived(tmp_path, "hinted", "https://a.example/", b"<p>A", ("Link", "</a.css>; rel=preload; as=style"))
+    sides = Release.parse("one", "plain"), Release.parse("hinted", "plain")
+    assert _files_text(_files_of(sides, Engine.CHROMIUM)) == (
+        "1 file differs, 0 are the same: https://a.example/ the same 4 bytes, other status or headers"
+    )
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("limit", "code"), [("3", 1), ("10", 0), ("50", 0)])
+def test_of_pages_that_are_the_same_what_loads_do_not_tell_is_within(
+    limit: str, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, files = RUN.write(tmp_path / "run"), FilesApart(3, ())
+    judging = Judging(("plt_ms",), 0.03, float(limit))
+    assert _tell(run, judging, BesideReport(), None, files, as_json=True) == code
+    told = json.loads(capsys.readouterr().out)
+    assert (told["fail_on"], told["outcome"]) == (float(limit), "above" if code else "within")
 
 
 @pytest.mark.thorough

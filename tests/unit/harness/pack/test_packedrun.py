@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 from importlib import resources
 from pathlib import Path
 
@@ -12,7 +13,9 @@ import pytest
 from harness.capacity.series import BUCKETS_NAME, PAGES_NAME, SECONDS_NAME
 from harness.cli.studychoice import chosen
 from harness.errors import ArchiveError, RecordsError
+from harness.model.variant import parse_variant
 from harness.pack.packedrun import (
+    MADE_OF,
     copy_page,
     copy_run,
     describe_pages,
@@ -27,6 +30,7 @@ from harness.study.studyfile import parse_study
 from harness.study.studytext import StudyText
 from sites.archive import Archive, open_archive, write_archive
 from sites.archiveindex import METADATA_FILE, WARC_FILE
+from sites.optimise.derive import derive
 from sites.response import Response
 from sites.warc import About
 
@@ -395,6 +399,48 @@ def test_a_pack_tells_the_pages_of_a_run_as_they_were_measured(url: str, home: P
     assert json.loads((tmp_path / "packed" / "environment.json").read_text()) == {**told, "continued": [told]}
     ((described, _),) = describe_pages(run, read_plan(run), tmp_path)
     assert (described.start_url, described.digest) == (url, page["digest"])
+
+
+VARIANTS = ("core", "minify")
+
+
+@pytest.mark.parametrize("digits", [16, 64])
+def test_a_page_that_is_not_what_the_variants_of_a_run_were_made_of_is_not_the_measured_one(
+    digits: int, home: Path, tmp_path: Path
+) -> None:
+    measured, root = archive(tmp_path / "archives", PAGE_URLS[0]), tmp_path / "archives"
+    text = STUDY.format(trace="traces/lte.trace").replace('"one"]\n', f'"one"]\nvariants = {[*VARIANTS]}\n')
+    run = tmp_path / "runs" / "variants-1"
+    with open_run(run, make_plan(parse_study(text, "s", home.parent), 1)):
+        pass
+
+    def described(*notes: str) -> tuple[str | None, str | None, Archive | None]:
+        told = {"digest": "0" * 64, "start_url": PAGE_URLS[0]}
+        archives = {
+            f"one--{name}": {**told, "notes": ["from one.har", note, "20 bytes saved"]}
+            for name, note in zip(VARIANTS, notes, strict=True)
+        }
+        (run / "environment.json").write_text(json.dumps({"archives": archives}))
+        ((page, same),) = describe_pages(run, read_plan(run), root)
+        return page.digest, page.start_url, same
+
+    notes = [f"variant {name} of one ({measured.digest[:digits]})" for name in VARIANTS]
+    digest, _, same = described(*notes)
+    assert (digest, same and same.digest) == (measured.digest, measured.digest)
+    archive(root, PAGE_URLS[1])  # in its place
+    assert described(*notes) == (measured.digest if digits == 64 else None, PAGE_URLS[0], None)
+    shutil.rmtree(root)
+    assert described(*notes) == (measured.digest if digits == 64 else None, PAGE_URLS[0], None)
+    archive(root, PAGE_URLS[0])
+    other = f"variant core of one ({'1' * digits})"
+    for unsure in ((other, notes[1]), ("a note", "a note")):
+        assert described(*unsure) == (None, PAGE_URLS[0], None)
+
+
+def test_a_variant_tells_the_digest_of_what_it_was_made_of(tmp_path: Path) -> None:
+    original = archive(tmp_path / "archives", PAGE_URLS[0])
+    made = derive(original, parse_variant("core,-inline_css")).archive
+    assert [note["digest"] for note in map(MADE_OF.fullmatch, made.notes) if note] == [original.digest]
 
 
 @pytest.mark.parametrize("name", ["study.toml", "plan.jsonl", "environment.json", "records.jsonl"])

@@ -4,29 +4,37 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import time
 from collections import deque
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from harness.errors import Outcome
+from harness.errors import EnvironmentLacks, Outcome, RecordsError
+from harness.lab.lab import Archives
 from harness.model.trials import PlannedTrial
 from harness.model.underload import RateObservation
 from harness.records import Record, RecordLine
 from harness.run.attempts import ENGINE_MISSING
-from harness.run.coordinator import Coordinator, PortraitLoads
-from harness.run.directory import open_run
+from harness.run.coordinator import Coordinator, PortraitLoads, Until, run_study
+from harness.run.directory import RunDirectory, open_run
 from harness.run.progress import Pace, PlainProgress
-from harness.run.work import Attempted, Block, BlockLeft, CrewEvents, Due, Opened
+from harness.run.work import Attempted, Block, BlockLeft, Crew, CrewEvents, Due, Opened
 from harness.study.plan import Found, key_of, of_trials, read_looks
 from harness.study.planning import make_plan
+from harness.study.study import Study
 from harness.study.studyfile import parse_study
+from sites.archive import Archive, write_archive
+from sites.optimise.derive import derive
+from sites.response import Response
+from sites.warc import About
 from tests.facts import tells
-from tests.unit.harness.run.test_attempts import BUSY, PLAN, record
+from tests.unit.harness.run.test_attempts import BUSY, PLAN, STUDY, record
 from tests.unit.harness.study.kindstudies import REQUESTS
 from tests.unit.harness.study.test_plan import PLAN as LOOKED
 from tests.unit.harness.study.test_plan import counting, narrow
@@ -297,6 +305,48 @@ def test_portraits_come_after_all_trials_and_stand_among_none(tmp_path: Path) ->
         assert again.blocks == []
     assert "1 portrait taken" in str(coordinator.summary)
     assert said.getvalue().count("portrait of") == 1
+
+
+def archived(root: Path, text: bytes) -> Archive:
+    page = Response("https://a.example/", 200, (("Content-Type", "text/html"),), text)
+    return write_archive(root, "one", About(page.url, "test", "", ()), [page])
+
+
+@pytest.mark.parametrize("variant", ["plain", "collapse_whitespace"])
+@pytest.mark.parametrize("portraits", [True, False])
+def test_a_run_that_is_measured_is_not_told_of_another_archive(
+    variant: str, portraits: bool, tmp_path: Path
+) -> None:
+    text = f'variants = ["{variant}"]\nportraits = {str(portraits).lower()}\n{STUDY}'
+    study, listener = parse_study(text, "mine.toml"), listening()[0]
+    root = tmp_path / "archives"
+
+    def told(run: RunDirectory) -> str:
+        return str(run_study(study, run, root, listener, Until(), no_crew))
+
+    original = archived(root, b"<p>A  page  as it was")
+    made = original if variant == "plain" else derive(original, study.variants[0]).archive
+    with open_run(tmp_path / "run", make_plan(study, 1)) as run:
+        run.write_environment(
+            {
+                "programs": {"chromium": "Chromium 156"},
+                "link": {"backend": "tun"},
+                "archives": {made.name: {"digest": made.digest}},
+            }
+        )
+        run.append(*(record(planned, 1, None) for planned in run.plan.trials))
+        assert told(run)
+        assert run.standing().is_finished is not portraits
+        archived(root, b"<p>A  page  as it is now")
+        with pytest.raises(RecordsError, match=f"begun with archive {made.name} {made.digest}"):
+            told(run)
+        shutil.rmtree(root)
+        if not portraits:
+            assert told(run)
+
+
+def no_crew(_study: Study, _archives: Archives, _coordinator: Coordinator) -> AbstractContextManager[Crew]:
+    raise EnvironmentLacks("there is no lab here")
 
 
 @dataclass
