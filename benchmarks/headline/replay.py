@@ -37,7 +37,7 @@ def measure(size: Size) -> Mapping[str, object]:
             waited = [(here.waited_ms, there.waited_ms) for here, there in pairs]
             peer = f"{PEER}, {said}"
             figures += [
-                Figure("page-load time of a replay", "ms", peer, times, front=arm is Arm.BOTH),
+                Figure("page-load time of a replay", "ms", peer, times, front=True),
                 Figure("what a request waits", "ms", peer, waited),
             ]
         missing = size.turns - len(blocks)
