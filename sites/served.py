@@ -45,6 +45,8 @@ TEXTS_LIMIT_BYTES = 1_000_000_000  # of one site; they are in memory together
 CACHE_HEADERS = words("cache-control pragma")
 WITHOUT_EXPIRES = re.compile(r"(?i)(?<![\w-])(?:max-age|no-cache|no-store)(?![\w-])")
 LONGEST_S = 2**31 - 1  # that all browsers take (RFC 9111, 1.2.2)
+# What Caddy does not compress as it sends, and other servers do.
+NO_TRANSFORM = re.compile(r"(?i)(?<![\w-])no-transform(?![\w-])")
 # Compression with a dictionary that the browser got before (RFC 9842).
 DICTIONARY_CODINGS = words("dcb dcz")
 
@@ -129,15 +131,15 @@ class Treatment:
         """Whether the page was recorded under another scheme than it is served by."""
         return parse_url(self.archive.start_url).scheme != self.scheme
 
-    def coding(self, mime: str, recorded: str) -> tuple[str, int | None]:
+    def coding(self, mime: str, recorded: str, *, beforehand: bool = False) -> tuple[str, int | None]:
         """The content coding and level of a body, from its type and the coding it was recorded with.
 
-        None, if the server is to code it as it sends it.
+        None, if the server is to code it as it sends it; never with `beforehand`.
         """
         if self.compression.kind == "none":
             return "", None
         if self.compression.level is not None and compressible(mime):
-            here = not self.compression.dynamic
+            here = beforehand or not self.compression.dynamic
             return (CODINGS[self.compression.kind], self.compression.level) if here else ("", None)
         return ("gzip" if recorded and recorded not in self.codings else recorded), None
 
@@ -207,7 +209,12 @@ def draft(url: Url, entry: Entry, treatment: Treatment, changes: Counter[str]) -
         changes["answers with status 407 (the question of a proxy, here an error) served with 403"] += 1
     recorded_coding, text = _decoded(response, changes)
     mime = response.mime or sniffed_type(text or b"")
-    coding, level = treatment.coding(mime, recorded_coding) if text else (recorded_coding, None)
+    untouched = any(
+        name.lower() == "cache-control" and NO_TRANSFORM.search(value) for name, value in response.headers
+    )
+    coding, level = (
+        treatment.coding(mime, recorded_coding, beforehand=untouched) if text else (recorded_coding, None)
+    )
     headers, added = _headers(response, treatment, changes)
     document = mime in HTML_TYPES and treatment.scheme == "https"
     if document and (treatment.other_scheme or rewrite.asks_for_https(response.headers, text or b"")):
@@ -344,6 +351,8 @@ def _note_coding(made: Draft, recorded: str, treatment: Treatment, changes: Coun
         changes[f"bodies coded with gzip instead of {recorded}, which browsers do not take here"] += 1
         return
     how = "decoded" if treatment.compression.dynamic else "coded anew"
+    if treatment.compression.dynamic and made.level is not None:
+        how = "coded beforehand, as they say no-transform,"
     changes[f"bodies {how} for the setting compression = {treatment.compression}"] += 1
     varies = any(
         name.lower() == "vary" and "accept-encoding" in value.lower() for name, value in made.headers

@@ -184,6 +184,7 @@ def capacity_of(generator: UserGenerator, link: Link, cores: Cores, settings: Se
         emulator=Part.on(cores.emulator, EMULATOR_THREADS),
         workers=settings.workers,
         slots=settings.slots,
+        slots_per_idle=settings.slots_per_idle,
         down_mbps=link.limit_mbps(Way.DOWN),
         up_mbps=link.limit_mbps(Way.UP),
     )

@@ -10,6 +10,9 @@ In one second, the first of these that holds, because what stands above makes wh
 | server-cpu | the server has run out of CPU |
 | workers | no worker was idle and ALL that there may be were busy, or ALL connections that there may be were open |
 
+Apache's event MPM lets in one connection for each worker and some for each idle one: the more of them work, the fewer
+connections may be open.
+
 A part has run out of CPU when it used FULL of as many cores as it can keep busy: few, where it has few threads. It also
 has when its cores were full and it was the one who filled them: less than SPARE of them was idle, the parts that share
 them used OURS of them (else other programs did, and the machine was busy), and of these it used the most. Of a
@@ -81,7 +84,8 @@ class Capacity:
     """What there is to run out. None: there is no such limit, or nobody knows it.
 
     `workers` is how many there may be; the status page holds one of them, which readings leave out. `slots` is how many
-    connections can be open. The rates are those that all clients share.
+    connections can be open, `slots_per_idle` how many of them hang on each idle worker (None: none do). The rates are
+    those that all clients share.
     """
 
     server: Part
@@ -89,6 +93,7 @@ class Capacity:
     emulator: Part
     workers: int | None = None
     slots: int | None = None
+    slots_per_idle: int | None = None
     down_mbps: float | None = None
     up_mbps: float | None = None
 
@@ -115,7 +120,7 @@ def limit_of_second(second: Second, length_s: float, capacity: Capacity) -> Bott
         or _is_full(second.up_bytes, length_s, capacity.up_mbps),
         Bottleneck.SERVER_CPU: server.is_out(every, second),
         Bottleneck.WORKERS: _all_work(second, capacity.workers)
-        or _reaches(second.server_connections, capacity.slots),
+        or _reaches(second.server_connections, _slots(second, capacity)),
     }
     return next((limit for limit, holds in rules.items() if holds), Bottleneck.NOTHING)
 
@@ -149,13 +154,13 @@ def shares_used(seconds: Sequence[Second], capacity: Capacity) -> dict[Bottlenec
     )
     crossed = [sum(count or 0 for count in told) * 8 / 1e6 / whole / mbps for mbps, told in ways if mbps]
     there = [
-        (capacity.workers, [each.workers_busy for each, _ in seen]),
-        (capacity.slots, [each.server_connections for each, _ in seen]),
+        [(each.workers_busy, capacity.workers) for each, _ in seen],
+        [(each.server_connections, _slots(each, capacity)) for each, _ in seen],
     ]
     taken = [
-        fmean(values) / most
-        for most, told in there
-        if most and (values := [v for v in told if v is not None])
+        fmean(shares)
+        for told in there
+        if (shares := [value / most for value, most in told if most and value is not None])
     ]
     for limit, shares in ((Bottleneck.LINK, crossed), (Bottleneck.WORKERS, taken)):
         if shares:
@@ -209,6 +214,14 @@ def _is_full(crossed: int | None, length_s: float, mbps: float | None) -> bool:
 def _all_work(second: Second, workers: int | None) -> bool:
     busy = second.workers_busy
     return second.workers_idle == 0 and busy is not None and _reaches(busy + 1, workers)
+
+
+def _slots(second: Second, capacity: Capacity) -> int | None:
+    """How many connections could be open in a second: where they hang on idle workers and nobody told of these, all."""
+    busy, idle, per_idle = second.workers_busy, second.workers_idle, capacity.slots_per_idle
+    if per_idle is None or busy is None or idle is None:
+        return capacity.slots
+    return busy + 1 + idle * (1 + per_idle)
 
 
 def _reaches(there: int | None, most: int | None) -> bool:

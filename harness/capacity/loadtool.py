@@ -179,7 +179,7 @@ def _run(tool: RateTool, loop: ClosedLoop, network: Path | None, folder: Path, w
     counting = _Counting(tool, watch)
     if tool.counts_from is None:
         counting.begin(0.0)
-    with running(tool.command(loop, folder).on(network), log) as process:
+    with running(tool.command(loop, folder).on(network).with_all_descriptors(), log) as process:
         with watch.pinned(process.pid):
             _until_it_ends(tool, loop, process, counting)
             cpu_s = cpu_seconds(process.pid)  # nobody has waited for it yet

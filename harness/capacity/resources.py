@@ -47,6 +47,7 @@ HTTP1_CONNECTIONS_PER_HOST = 6  # of Chromium, and of the browsers of 2012
 USER_BYTES = {"http": 500_000, "https": 800_000}
 SPARE_BYTES = 300_000_000  # for server, emulator and generator without a user
 SPARE_DESCRIPTORS = 100
+DESCRIPTORS_PER_CONNECTION = 2  # of a server: that, and the file of the answer that is under way on it
 PORTS = (1024, 65535)  # that a client connects from, each address for itself
 TIME_WAIT_S = 60.0  # for which a port stays taken after its connection (linux/include/net/tcp.h)
 
@@ -181,9 +182,8 @@ class Machine:
     @classmethod
     def this(cls, topology: Topology | None = None) -> Machine:
         """What is left of it for this process, within the memory of its cgroups."""
-        _, descriptors = resource.getrlimit(
-            resource.RLIMIT_NOFILE
-        )  # the generator raises its own to the hard one
+        # The soft limit is raised to the hard one: k6 and Node do so by themselves, servers are started so.
+        _, descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)
         memory = min(psutil.virtual_memory().available, (topology or read_topology()).memory_bytes)
         return cls(MAX_CLIENTS, descriptors, memory)
 
@@ -217,12 +217,14 @@ def refuse_too_many(crowd: CrowdSize, machine: Machine) -> None:
 
 
 def _complaints(crowd: CrowdSize, machine: Machine) -> Iterator[str]:
-    descriptors = crowd.users * crowd.connections_at_once + SPARE_DESCRIPTORS
+    per_user = DESCRIPTORS_PER_CONNECTION * crowd.connections_at_once
+    descriptors = crowd.users * per_user + SPARE_DESCRIPTORS
     if 0 <= machine.descriptors < descriptors:
         yield (
-            f"{crowd.users:,} users need {descriptors:,} file descriptors ({crowd.connections_at_once} connections "
-            f"each), and a process may have {machine.descriptors:,}; raise it with `ulimit -Hn {descriptors}`, or ask "
-            f"for at most {max(0, machine.descriptors - SPARE_DESCRIPTORS) // crowd.connections_at_once:,} users"
+            f"{crowd.users:,} users need {descriptors:,} file descriptors of the server ({crowd.connections_at_once} "
+            f"connections each, with a file), and a process may have {machine.descriptors:,}; raise it with "
+            f"`ulimit -Hn {descriptors}`, or ask for at most "
+            f"{max(0, machine.descriptors - SPARE_DESCRIPTORS) // per_user:,} users"
         )
     memory = crowd.users * crowd.user_bytes + SPARE_BYTES
     if machine.memory_bytes < memory:

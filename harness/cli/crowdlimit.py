@@ -198,7 +198,7 @@ def _next_line(found: UserLimit) -> str:
 
 
 PARTS = {
-    Bottleneck.WORKERS: "the server's workers",
+    Bottleneck.WORKERS: "the server's workers or connections",
     Bottleneck.SERVER_CPU: "the server's CPU",
     Bottleneck.GENERATOR_CPU: "the CPU of what makes the users, beyond which nothing can be measured here",
     Bottleneck.EMULATOR: "the link emulator, beyond which nothing can be measured here",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from harness.records import Record
 
 LIMITS = {
-    "workers": "the server's workers",
+    "workers": "the server's workers or connections",
     "server-cpu": "the server's CPU",
     "generator-cpu": "the generator's CPU, so the trial does not count",
     "emulator": "the link emulator, so the trial does not count",

@@ -79,6 +79,13 @@ class ServerSettings:
         return None
 
     @property
+    def slots_per_idle(self) -> int | None:
+        """How many connections each idle worker lets in beside one for each worker there is; None: as many as `slots`,
+        whatever the workers do.
+        """
+        return None
+
+    @property
     def most_cores(self) -> int | None:
         """How many cores it can keep busy; None: all there are."""
         return None
@@ -178,6 +185,19 @@ class ApacheSettings(ServerSettings):
     @property
     def workers(self) -> int:
         return self.max_request_workers
+
+    @property
+    def slots(self) -> int | None:
+        """Of the event MPM, when all workers are idle (docs/mod/event.html, AsyncRequestWorkerFactor).
+
+        The others have a worker for each connection.
+        """
+        per_idle = self.slots_per_idle
+        return None if per_idle is None else self.workers * (1 + per_idle)
+
+    @property
+    def slots_per_idle(self) -> int | None:
+        return self.async_request_worker_factor if self.mpm == "event" else None
 
     @property
     def described(self) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shlex
 import shutil
 import subprocess
@@ -25,7 +26,8 @@ class Command:
     `dies_with_us` ends it also when we are killed; inside an enclosure everything does anyway. `cpus` are the CPUs that
     it and all that it starts may use, by the kernel's numbers; none means those of the caller. `called` is its name in
     what a person reads, where that of the program says nothing ("python3"). `tree` is a Debian tree in which it is
-    started (harness.system.roots), and `shared` are the paths of the machine that it sees there.
+    started (harness.system.roots), and `shared` are the paths of the machine that it sees there. With `all_descriptors`
+    it may have as many files and connections open as the hard limit says: the soft one of a usual shell is 1024.
     """
 
     argv: tuple[str, ...]
@@ -37,6 +39,7 @@ class Command:
     called: str | None = None
     tree: Path | None = None
     shared: tuple[Path, ...] = ()
+    all_descriptors: bool = False
 
     @classmethod
     def of(cls, *argv: str | Path | int | float) -> Command:
@@ -63,6 +66,9 @@ class Command:
     def in_tree(self, tree: Path, *shared: Path) -> Command:
         return replace(self, tree=tree, shared=shared)
 
+    def with_all_descriptors(self) -> Command:
+        return replace(self, all_descriptors=True)
+
     def on_cpus(self, cpus: Iterable[int]) -> Command:
         return replace(self, cpus=tuple(cpus))
 
@@ -86,6 +92,9 @@ class Command:
             words += ("unshare", "--user", "--map-user=1000", "--map-group=1000")
         if self.dies_with_us:
             words += ("setpriv", "--pdeathsig", "KILL")
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if self.all_descriptors and soft != hard:  # else there is nothing to raise
+            words += ("prlimit", f"--nofile={'unlimited' if hard == resource.RLIM_INFINITY else hard}:")
         if self.cpus:
             words += ("taskset", "--cpu-list", ",".join(map(str, self.cpus)))
         return (*words, *self.argv)

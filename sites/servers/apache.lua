@@ -14,7 +14,7 @@ local function send(r, file, answer)
 end
 
 local function exists(file)
-    local opened = io.open(file, "rb")
+    local opened = closest.opened(file)
     if opened then opened:close() end
     return opened ~= nil
 end

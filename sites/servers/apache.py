@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import importlib.resources
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
+from harness.model.condition import CODINGS, Compression
 from harness.model.serversettings import USUAL, ApacheSettings
 from harness.system.program import Command, run
 from sites.materialise import Site
-from sites.served import ServedObject
+from sites.served import VALIDATORS, ServedObject
 from sites.servers.closestfiles import closest_scripts, file_name, write_closest
 from sites.servers.server import (
     BODILESS,
@@ -147,12 +148,25 @@ def write_answers(folder: Path, site: Site) -> None:
         name = file_name(served.host, served.target)
         file = objects / name
         file.write_bytes(as_is(served, site.scheme))
-        if served.validator is not None:
-            question = kept / file_name("", f"{name} {served.validator[1]}")
+        for value in _asked_with(served, site.compression):
+            question = kept / file_name("", f"{name} {value}")
             question.write_bytes(_message(304, served.headers, b""))
         if served.think_ms:
             file.with_suffix(WAIT_SUFFIX).write_text(f"{served.think_ms * 1000:.0f}")
     write_closest(folder, site)
+
+
+def _asked_with(served: ServedObject, compression: Compression) -> Iterator[str]:
+    """The values with which a browser may ask whether the response still holds.
+
+    Apache's coders write the coding into the tag of what they compress. DeflateAlterETag, against that, is of 2.4.58.
+    """
+    if served.validator is None:
+        return
+    asks, value = served.validator
+    yield value
+    if compression.dynamic and asks == VALIDATORS["etag"] and value.endswith('"'):
+        yield f'{value[:-1]}-{CODINGS[compression.kind]}"'
 
 
 def as_is(served: ServedObject, scheme: str) -> bytes:

@@ -32,15 +32,17 @@ SAMPLING = {"interval": 10**9, "first": 4096, "thereafter": 1000}
 LISTENED = {"http/1.1": ["h1"], "h2": ["h1", "h2"], "h3": ["h3"]}
 
 
-# What no study sets; the template says what each is for. What a study may set: `CaddySettings`. The rest is what Caddy
-# and quic-go have built in.
+# What no study sets; the template says what each is for. What a study may set: `CaddySettings`.
 FIXED = {"timeout_s": 300, "header_bytes": 131072}
+# What nobody can set: streams of a connection at a time (x/net/http2, quic-go), and when QUIC gives a silent connection
+# up, whatever idle_timeout says. Caddy 2.11.7 with x/net 0.59.0 and quic-go 0.63.0.
+BUILT_IN = {"h2_streams": 250, "h3_streams": 100, "h3_idle_s": 30}
 THREADS_NAME = "threads"
 
 
 def described(setup: Setup) -> dict[str, Any]:
     """All settings that may change a figure."""
-    return {**FIXED, **setup.settings_of(CaddySettings).described}
+    return {**FIXED, **BUILT_IN, **setup.settings_of(CaddySettings).described}
 
 
 def status_page(setup: Setup) -> StatusPage | None:

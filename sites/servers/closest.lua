@@ -3,8 +3,17 @@
 local asked = require("asked")
 local closest = {}
 
+local NO_SUCH_FILE = 2
+
+-- A file, open; nil when there is none. What is there and cannot be opened, as for want of descriptors, is no miss.
+function closest.opened(path)
+    local file, why, number = io.open(path, "rb")
+    if not file and number ~= NO_SUCH_FILE then error(why) end
+    return file
+end
+
 function closest.content(path)
-    local file = io.open(path, "rb")
+    local file = closest.opened(path)
     if not file then return nil end
     local text = file:read("*a")
     file:close()

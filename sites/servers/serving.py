@@ -240,7 +240,10 @@ def serving(
             return all_answer(asked, sites, authority, timeout_s)
 
     with contextlib.ExitStack() as stack:
-        *others, last = [command.on(host.path).as_ordinary_user() for command in program.commands(folder)]
+        *others, last = [
+            command.on(host.path).as_ordinary_user().with_all_descriptors()
+            for command in program.commands(folder)
+        ]
         log_of_errors = folder / ERROR_LOG_NAME
         processes = [stack.enter_context(running(command, log_of_errors)) for command in others]
         processes.append(

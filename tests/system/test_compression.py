@@ -33,6 +33,7 @@ WORDS = [f"word{number * number % 3001} " for number in range(20_000)]
 TEXT = "".join(WORDS).encode()
 PICTURE = picture()
 STYLE = (("Content-Type", "text/css"), ("ETag", '"as-recorded"'), ("Cache-Control", "max-age=60"))
+NO_TRANSFORM = (("Content-Type", "text/css"), ("Cache-Control", "no-transform"))
 SVG = (("Content-Type", "image/svg+xml"),)
 
 
@@ -40,6 +41,7 @@ def recording() -> list[Response]:
     return [
         Response(f"{SITE}/", 200, (*HTML, ("Content-Encoding", "gzip")), encode(TEXT, "gzip")),
         Response(f"{SITE}/a.css", 200, STYLE, TEXT),
+        Response(f"{SITE}/as-it-is.css", 200, NO_TRANSFORM, TEXT),
         Response(f"{SITE}/a.svg", 200, SVG, TEXT),
         Response(f"{SITE}/i.png", 200, (("Content-Type", "image/png"),), PICTURE),
         Response(f"{SITE}/nothing", 204, (), b""),
@@ -48,7 +50,7 @@ def recording() -> list[Response]:
 
 
 def answers(server: str, setting: str) -> dict[str, Answer]:
-    """By path; with no coding asked for: by path and a question mark."""
+    """By path; with no coding asked for: by path and a question mark; `kept`: to who has kept the style sheet."""
     compression = Compression.parse(setting)
     site = materialise(site_of(recording()), "https", compression=compression)
     authority = Authority.create(WORKSPACE / "authority")
@@ -57,7 +59,14 @@ def answers(server: str, setting: str) -> dict[str, Answer]:
         watch = Observer(server, made, services, {"https": site}, authority)
         paths = [each.target for each in site.objects]
         asked = {path: watch.ask(services[0], path, *accept) for path in paths}
-        return asked | {f"{path}?": watch.ask(services[0], path) for path in ("/", "/a.css")}
+        tag = asked["/a.css"].header("etag")
+        kept = watch.ask(services[0], "/a.css", *accept, "-H", f"If-None-Match: {tag}")
+        return asked | {"kept": kept} | {f"{path}?": watch.ask(services[0], path) for path in ("/", "/a.css")}
+
+
+def sent_tag(server: str, kind: str) -> str:
+    """What a server makes of a recorded tag as it compresses: one of its own for each coding, or a weak one."""
+    return f'"as-recorded-{CODINGS[kind]}"' if server in ("apache", "caddy") else 'W/"as-recorded"'
 
 
 @pytest.mark.parametrize(("server", "kind"), CODERS)
@@ -77,11 +86,20 @@ def test_text_is_compressed_while_it_is_sent_at_the_level_asked_for(server: str,
             assert (seen[path].header("content-encoding"), seen[path].body) == (None, TEXT)
         assert (seen["/i.png"].header("content-encoding"), seen["/i.png"].body) == (None, PICTURE)
         assert seen["/a.css"].header("cache-control") == "max-age=60"
+        assert (seen["/a.css"].header("etag"), seen["kept"].status, seen["kept"].body) == (
+            sent_tag(server, kind),
+            304,
+            b"",
+        )
         assert (seen["/nothing"].status, seen["/nothing"].body) == (204, b"")
         assert (
             seen["/empty"].status,
             decode(seen["/empty"].body, seen["/empty"].header("content-encoding") or ""),
         ) == (200, b"")
+    for level, seen in found.items():
+        forbidding = seen["/as-it-is.css"]
+        assert forbidding.header("content-encoding") == CODINGS[kind]
+        assert forbidding.body == encode(TEXT, CODINGS[kind], level), "by every server"
     first, last = (len(found[level]["/"].body) for level in (levels[0], levels[-1]))
     assert first > last
 

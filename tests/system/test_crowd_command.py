@@ -192,5 +192,5 @@ def test_more_users_than_the_machine_carries_are_refused_before_the_crowd_comes(
     )
     assert code == 3
     assert out == ""
-    assert "2,000 users need 12,100 file descriptors" in err
+    assert "2,000 users need 24,100 file descriptors" in err
     assert len(err.splitlines()) == 1

@@ -7,6 +7,10 @@ from __future__ import annotations
 
 import gzip
 import os
+import resource
+import socket
+import ssl
+import struct
 import subprocess
 from functools import partial
 from pathlib import Path
@@ -23,8 +27,9 @@ from sites.certificates import Authority
 from sites.materialise import materialise
 from sites.response import Response
 from sites.servers.apache import APACHE
+from sites.servers.caddy import BUILT_IN
 from sites.servers.server import Match, ServedRequest
-from sites.servers.serving import PROBE_HOST, Deployment, serving
+from sites.servers.serving import H2_PREFACE, PROBE_HOST, Deployment, serving
 from sites.urls import canonical_url
 from tests.system.conftest import inside
 from tests.system.serverobserver import (
@@ -54,6 +59,7 @@ from tests.system.serverrecording import (
     site_of,
 )
 
+STREAMS_AT_A_TIME = 3  # HTTP/2's name of the setting (RFC 9113, 6.5.2)
 GO_COPIES = 32768  # bytes at a time
 pytestmark = pytest.mark.side_by_side
 
@@ -354,3 +360,57 @@ def test_what_was_recorded_as_a_part_or_an_error_is_sent_whatever_part_is_asked_
             (206, b"0123456789", "bytes 0-9/100") if target == "/part" else (404, b"<p>not here</p>", None)
         )
         assert (target, options, *answer) == (target, options, *wanted)
+
+
+@pytest.mark.parametrize("name", list(SERVERS))
+def test_a_server_may_open_as_many_files_as_the_hard_limit_says(name: str) -> None:
+    def limits() -> set[tuple[str, str]]:
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (512, hard))  # as little as a shell may have
+        sites = {"http": materialise(site_of(recording()), "http")}
+        authority = Authority.create(WORKSPACE / "authority")
+        with served(name, sites, [Protocol.HTTP1], authority, TLS[name]) as (_, server, _):
+            pids = [pid for process in server.processes for pid in family(process.pid)]
+            texts = [Path(f"/proc/{pid}/limits").read_text() for pid in pids]
+        lines = [line.split() for text in texts for line in text.splitlines() if "open files" in line]
+        return {(soft, hard) for *_, soft, hard, _ in lines}
+
+    found = inside(limits)
+    assert found
+    assert all(soft == hard != "512" for soft, hard in found)
+
+
+@pytest.mark.parametrize("name", ["apache", "nginx"])
+def test_what_cannot_be_read_is_an_error_and_no_miss(name: str) -> None:
+    def ask() -> list[int]:
+        sites = {"http": materialise(site_of(recording()), "http")}
+        authority = Authority.create(WORKSPACE / "authority")
+        with served(name, sites, [Protocol.HTTP1], authority) as (made, _, (service,)):
+            urls = "http://site.example/x?closest http://site.example/nowhere"
+            before = curl(made, service, authority, urls)
+            for file in (WORKSPACE / name / "http" / "closest").iterdir():
+                file.chmod(0)
+            return [answer.status for answer in (*before, *curl(made, service, authority, urls))]
+
+    assert inside(ask) == [200, 404, 500, 404]
+
+
+def test_caddy_takes_as_many_streams_as_is_told_of_it() -> None:
+    def ask() -> tuple[dict[int, int], dict[str, object]]:
+        sites = {"https": materialise(site_of(recording()), "https")}
+        authority = Authority.create(WORKSPACE / "authority")
+        context = ssl.create_default_context(cafile=str(authority.certificate_file))
+        context.set_alpn_protocols(["h2"])
+        with (
+            served("caddy", sites, [Protocol.H2], authority) as (made, server, (service,)),
+            made.entered(),
+            socket.create_connection((service.address, 443), 5) as plain,
+            context.wrap_socket(plain, server_hostname="site.example") as secure,
+        ):
+            secure.sendall(H2_PREFACE)
+            with secure.makefile("rb") as frames:
+                length = int.from_bytes(frames.read(9)[:3])
+                return dict(struct.iter_unpack(">HI", frames.read(length))), dict(server.settings)
+
+    settings, told = inside(ask)
+    assert settings[STREAMS_AT_A_TIME] == told["h2_streams"] == BUILT_IN["h2_streams"]

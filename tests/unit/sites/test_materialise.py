@@ -494,6 +494,27 @@ def test_what_the_server_compresses_is_given_to_it_without_a_coding(tmp_path: Pa
     assert materialise(stored, "https", compression=Compression.parse("gzip-1")).coded_types == ()
 
 
+def test_what_forbids_a_transformation_is_coded_beforehand_for_every_server(tmp_path: Path) -> None:
+    says = {"/a.css": "Max-Age=60, No-Transform", "/b.css": "no-transformation, max-age=60"}
+    css = ("Content-Type", "text/css")
+    stored = archive(
+        tmp_path,
+        page(TEXT),
+        *(
+            page(TEXT, f"https://site.example{at}", (css, ("Cache-Control", said)))
+            for at, said in says.items()
+        ),
+    )
+    made = materialise(stored, "https", compression=Compression.parse("gzip-9-dynamic"))
+    forbidding, other = (served(made, at) for at in says)
+    assert (forbidding.body, forbidding.header("Content-Encoding")) == (encode(TEXT, "gzip", 9), "gzip")
+    assert forbidding.header("Vary") == "Accept-Encoding"
+    assert (other.body, other.header("Content-Encoding")) == (TEXT, None)
+    assert noted(made, "1 bodies coded beforehand, as they say no-transform", "gzip-9-dynamic")
+    recorded = materialise(stored, "https")
+    assert served(recorded, "/a.css").body == TEXT
+
+
 def test_levels_of_compression_differ(tmp_path: Path) -> None:
     stored = archive(tmp_path, page(bytes(n * n % 251 for n in range(20_000)) * 3, headers=HTML))
     sizes = {

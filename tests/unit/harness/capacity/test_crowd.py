@@ -89,7 +89,7 @@ def test_a_crowd_that_fits() -> None:
             replace(CROWD, users=4000),
             MACHINE,
             EnvironmentLacks,
-            r"24,100 file descriptors .* at most 3,316 users",
+            r"48,100 file descriptors .* at most 1,658 users",
         ),
         (
             CROWD,

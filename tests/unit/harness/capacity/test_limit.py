@@ -133,6 +133,28 @@ def test_connections_can_run_out_as_workers_do() -> None:
 
 
 @pytest.mark.parametrize(
+    ("busy", "idle", "connections", "limit"),
+    [
+        (5, 250, 756, Bottleneck.WORKERS),  # 256 + 2 x 250
+        (5, 250, 700, Bottleneck.NOTHING),
+        (155, 100, 456, Bottleneck.WORKERS),
+        (155, 100, 430, Bottleneck.NOTHING),
+        (5, 44, 138, Bottleneck.WORKERS),  # more processes start when few are idle, not for connections
+        (None, None, 760, Bottleneck.WORKERS),
+        (None, None, 700, Bottleneck.NOTHING),
+    ],
+)
+def test_idle_workers_of_the_event_mpm_let_connections_in(
+    busy: int | None, idle: int | None, connections: int, limit: Bottleneck
+) -> None:
+    event = replace(OWN, workers=256, slots=768, slots_per_idle=2)
+    told: dict[str, Any] = {"workers_busy": busy, "workers_idle": idle, "server_connections": connections}
+    assert of(event, **told) is limit
+    taken = shares_used([second(**told)], event)[Bottleneck.WORKERS]
+    assert (taken >= ALL) is (limit is Bottleneck.WORKERS)
+
+
+@pytest.mark.parametrize(
     ("server", "generator", "emulator", "idle", "limit"),
     [
         (1.2, 0.5, 0.2, 0.01, Bottleneck.SERVER_CPU),

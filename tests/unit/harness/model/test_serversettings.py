@@ -151,7 +151,11 @@ def test_prefork_speaks_no_http2() -> None:
 def test_what_limits_a_server() -> None:
     nginx = server_settings("nginx", {"worker_processes": 1, "worker_connections": 1000})
     assert (nginx.workers, nginx.slots, nginx.most_cores) == (None, 1000, 1)
-    assert apache().slots is None
+    event, few = apache(), apache(ThreadsPerChild=50, ServerLimit=4, AsyncRequestWorkerFactor=3)
+    assert (event.workers, event.slots, event.slots_per_idle) == (256, 768, 2)
+    assert (few.workers, few.slots, few.slots_per_idle) == (200, 800, 3)
+    for mpm in ("worker", "prefork"):
+        assert (apache(mpm=mpm).slots, apache(mpm=mpm).slots_per_idle) == (None, None)
     assert server_settings("caddy", {"GOMAXPROCS": 3}).most_cores == 3
     assert server_settings("caddy", {}).most_cores is None
     assert server_settings("nginx", {"access_log": False}).logs_requests is False

@@ -138,6 +138,16 @@ def test_command_knows_its_host_and_user() -> None:
     )
 
 
+def test_a_command_may_have_as_many_descriptors_as_the_hard_limit_says() -> None:
+    code = (
+        "from resource import RLIMIT_NOFILE, getrlimit, setrlimit\nfrom harness.system.program import Command, run\n"
+        "setrlimit(RLIMIT_NOFILE, (256, getrlimit(RLIMIT_NOFILE)[1]))\n"
+        "soft, hard = (Command.of('sh', '-c', f'ulimit -{kind}n') for kind in 'SH')\n"
+        "print(run(soft).strip(), run(soft.with_all_descriptors()) == run(hard))"
+    )
+    assert run(python(code)) == "256 True\n"
+
+
 ECHO = "import sys\nfor line in sys.stdin: print(line.strip().upper(), flush=True)"
 
 

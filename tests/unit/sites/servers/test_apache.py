@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from harness.errors import TestbedFailed
+from harness.model.condition import Compression
 from harness.model.protocol import Protocol
 from sites.materialise import Site
 from sites.served import ServedObject
@@ -16,6 +19,7 @@ from sites.servers.apache import (
     as_is,
     configuration,
     parse_line,
+    write_answers,
 )
 from sites.servers.closestfiles import file_name
 from sites.servers.server import Match
@@ -89,6 +93,31 @@ def test_an_answer_is_status_headers_and_body() -> None:
     )
     assert as_is(served(599), "http").startswith(b"Status: 599 ")
     assert as_is(served(204), "http").endswith(b"\r\n\r\n")
+
+
+@pytest.mark.parametrize(
+    ("compression", "headers", "asked"),
+    [
+        ("recorded", {"ETag": '"x"'}, {'"x"'}),
+        ("gzip-6", {"ETag": '"x"'}, {'"x"'}),
+        ("gzip-6-dynamic", {"ETag": '"x"'}, {'"x"', '"x-gzip"'}),
+        ("brotli-5-dynamic", {"ETag": 'W/"x"'}, {'W/"x"', 'W/"x-br"'}),
+        ("gzip-6-dynamic", {"Last-Modified": "a day"}, {"a day"}),
+        ("gzip-6-dynamic", {}, set()),
+    ],
+)
+def test_a_browser_asks_with_the_tag_as_apache_sent_it(
+    compression: str, headers: dict[str, str], asked: set[str], tmp_path: Path
+) -> None:
+    made = replace(
+        site("http"),
+        objects=(served(200, *headers.items()),),
+        compression=Compression.parse(compression),
+    )
+    write_answers(tmp_path / "http", made)
+    name = file_name("site.example", "/")
+    found = {file.name for file in (tmp_path / "http" / "kept").iterdir()}
+    assert found == {file_name("", f"{name} {value}") for value in asked}
 
 
 @pytest.mark.parametrize(
