@@ -129,9 +129,11 @@ def evaluated(
 
 
 def claims_of(runs: Sequence[Run], conditions: Sequence[Mapping[str, Any]]) -> tuple[Claim, ...]:
-    """The claims of the runs' plans, each once; the default ones where no plan says any."""
+    """The claims of the runs' plans, each once; the default ones where no plan says any, published ones included."""
     named = {claim_key(claim): claim for run in runs for claim in run.claims}
-    return tuple(named.values()) or default_claims(conditions, runs[0].kind)
+    if named or any(run.every_claim for run in runs):
+        return tuple(named.values())
+    return default_claims(conditions, runs[0].kind)
 
 
 def claim_key(claim: Claim) -> str:

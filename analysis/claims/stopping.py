@@ -8,9 +8,10 @@ Over three pages, or runs or lanes, or more the report's interval also holds how
 narrow that, and of three it is often small by chance. There a look is judged by the interval of these very pages and
 runs.
 
-Every claim is judged in each of its settings. A condition needs no more trials when all settings that it is part of
-are narrow enough; one that belongs to no claim, when all others need none. A baseline that is measured twice ends with
-itself. Without claims nothing can be narrow enough.
+Every claim, of the study or published, is judged in each of its settings. A condition needs no more trials when all
+settings that it is part of are narrow enough; one that belongs to no claim, when all others need none. A baseline that
+is measured twice ends with itself. Without claims nothing can be narrow enough. Nor can a published value of a crowd at
+some number of users: it is read off the buckets of trials, which no look does.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def precision(run: Run, block: int, until: float) -> Precision:
     measured = conditions[~conditions[AGAIN]]
     columns = [name for name in run.condition_columns if name != AGAIN]
     known = Measured(measured[[*columns, "cell"]], sift(records, rules_of(run.kind)).by_metric, LOOKED)
-    rows = evaluated(run.claims, known)
+    rows = evaluated(run.every_claim, known)
     stopped = _stopped(rows, until, measured["cell"].tolist())
     twins = conditions[conditions[AGAIN]].merge(measured, on=columns, suffixes=("", "_first"))
     stopped |= set(twins.loc[twins["cell_first"].isin(stopped), "cell"])

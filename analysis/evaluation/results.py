@@ -293,7 +293,9 @@ def evaluate(
 
 @dataclass(frozen=True)
 class _Named:
-    """The claims that a run's plan holds, by their keys, and whether its study names some `itself`."""
+    """The claims that a run's plan holds, by their keys, and whether its study names some `itself`, if only published
+    ones.
+    """
 
     held: frozenset[str]
     itself: bool
@@ -301,7 +303,9 @@ class _Named:
     @classmethod
     def of(cls, run: Run, dimensions: Sequence[Mapping[str, Any]]) -> _Named:
         held = frozenset(map(claim_key, run.claims))
-        return cls(held, not held.issubset(map(claim_key, default_claims(dimensions, run.kind))))
+        only_published = not held and bool(run.every_claim)
+        usual = map(claim_key, default_claims(dimensions, run.kind))
+        return cls(held, only_published or not held.issubset(usual))
 
 
 def _numbered(records: pd.DataFrame, condition: Sequence[str]) -> tuple[tuple[str, ...], pd.DataFrame]:

@@ -30,6 +30,7 @@ from harness.input.shown import shortened
 from harness.model.kind import Kind
 
 NOTHING = "One protocol, one variant and one compression only: there is nothing to compare."
+ALL_PUBLISHED = "All claims of the study are on published values, and are told with those."
 MOST_SENTENCES = 12
 MOST_NAMED = 3  # settings by name in one sentence
 LOST_BY = {
@@ -60,7 +61,7 @@ class Said:
 def claims(results: Results) -> list[Said]:
     """A sentence for each claim and setting, or where these are many for each claim over its settings."""
     if not results.claims:
-        return [Said(NOTHING, PLAIN)]
+        return [Said(ALL_PUBLISHED if results.published else NOTHING, PLAIN)]
     if len(results.claims) <= MOST_SENTENCES:
         return [Said(row.sentence, tone([row])) for row in results.claims]
     return [

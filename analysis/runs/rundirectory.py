@@ -80,6 +80,11 @@ class Run:
         return self.plan.claims if self.plan else ()
 
     @property
+    def every_claim(self) -> tuple[Claim, ...]:
+        """These, and the published ones that its conditions are compared for."""
+        return self.plan.every_claim if self.plan else ()
+
+    @property
     def engines(self) -> tuple[str, ...]:
         """Those that the study's file lists, in its order; empty where it lists none."""
         try:

@@ -36,7 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a link of configs/links, or all of one of its files (may be repeated)",
     )
     parser.add_argument("--all", action="store_true", help="every link of configs/links")
-    parser.add_argument("--study", metavar="STUDY.toml", help="the links of a study")
+    parser.add_argument(
+        "--study", metavar="STUDY.toml", help="the links of a study, with those of its factors"
+    )
     parser.add_argument(
         "--short",
         action="store_true",
@@ -62,21 +64,13 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.lab.calibrate import calibrate
     from harness.lab.calibrateclients import calibrate_clients
     from harness.lab.testbed import refuse_count
-    from harness.study.linkfile import named_links, shipped_links
-    from harness.study.studyfile import read_study
 
     if arguments.live:
         refuse_beside("--live", arguments, *LINKS, "--short", "--clients", *RATES)
         return _live(arguments.live)
     for named in given(arguments, *LINKS):
         refuse_beside(named, arguments, *RATES)
-    links = [link for name in arguments.link or () for link in named_links(name)]
-    if arguments.all:
-        links.extend(shipped_links())
-    if arguments.study:
-        links.extend(read_study(Path(arguments.study)).links)
-    if not links:
-        links = [link_of(arguments)]
+    links = _links(arguments)
     clients = arguments.clients
     if clients is None:
         return in_enclosure(
@@ -95,6 +89,19 @@ def run(arguments: argparse.Namespace) -> int:
         arguments,
         lambda: _calibrate(each, lambda made, link: calibrate_clients(made, link, clients)),
     )
+
+
+def _links(arguments: argparse.Namespace) -> list[Link]:
+    """The links that the options name; the one that they describe where they name none."""
+    from harness.study.linkfile import named_links, shipped_links
+    from harness.study.studyfile import read_study
+
+    links = [link for name in arguments.link or () for link in named_links(name)]
+    if arguments.all:
+        links.extend(shipped_links())
+    if arguments.study:
+        links.extend(read_study(Path(arguments.study)).every_link)
+    return links or [link_of(arguments)]
 
 
 def _calibrate(

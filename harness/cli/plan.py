@@ -102,7 +102,7 @@ def conditions_table(study: Study) -> Iterable[str]:
 
     groups = (
         group
-        for setting in settings_of(study.conditions, twice=study.aa, claims=study.claims)
+        for setting in settings_of(study.conditions, twice=study.aa, claims=study.every_claim)
         for group in setting
     )
     told = _told_only_where_unusual(study)
@@ -118,7 +118,7 @@ def size(study: Study, plan: Plan) -> Iterable[str]:
     """What a plan is in numbers: conditions, trials, blocks, groups, attempts, looks."""
     from harness.study.planning import settings_of
 
-    settings = settings_of(study.conditions, twice=study.aa, claims=study.claims)
+    settings = settings_of(study.conditions, twice=study.aa, claims=study.every_claim)
     again = plan.conditions - len(plan.cells)
     up_to = "up to " if study.trials.until else ""
     yield (
@@ -223,12 +223,16 @@ def _time(seconds: float) -> str:
 
 
 def comparisons_of(study: Study) -> int:
-    """How many verdicts pay for each other: a claim has one in every setting; of one or two pages, each has one."""
+    """How many verdicts pay for each other: a claim has one in every setting; of one or two pages, each has one.
+
+    Published claims pay by themselves; they are counted where there are no others.
+    """
     from analysis.statistics import LEAST_LEVELS
     from harness.study.claim import settings
 
     conditions = study.dimensions
-    cases = [(claim, setting) for claim in study.all_claims for setting in settings(claim, conditions)]
+    asked = study.all_claims or study.every_claim
+    cases = [(claim, setting) for claim in asked for setting in settings(claim, conditions)]
     pages = [
         1 if claim.is_budget else len({one["page"] for one, _ in setting.pairs}) for claim, setting in cases
     ]
@@ -314,7 +318,7 @@ def _cv_of(study: Study, run: Path) -> float | None:
 
     dimensions = study.dimensions
     names = {id(each): str(condition) for each, condition in zip(dimensions, study.conditions, strict=True)}
-    claims = study.all_claims
+    claims = study.all_claims or study.every_claim
     values = _values(run, {claim.metric for claim in claims})
     cvs = []
     for claim in claims:

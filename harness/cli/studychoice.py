@@ -138,7 +138,10 @@ def _is_pack(path: Path) -> bool:
 
 
 def _of_pack(arguments: argparse.Namespace, path: Path) -> tuple[argparse.Namespace, Study]:
-    """The study of a pack, in the order of its run, with the options of that run beside those of the command line."""
+    """The study of a pack, in the order of its run, with the options of that run beside those of the command line.
+
+    Those of the command line count; its --trials fixes the number, whatever --until the run had.
+    """
     options, study = _packed(path)
     given = argparse.Namespace(**vars(arguments))
     before = {name: [value for option, value in options if option == f"--{name}"] for name in REPEATED}
@@ -146,7 +149,7 @@ def _of_pack(arguments: argparse.Namespace, path: Path) -> tuple[argparse.Namesp
         if option == "--trials" and value.isdecimal():
             given.trials = int(value) if arguments.trials is None else arguments.trials
         elif option == "--until":
-            given.until = value if arguments.until is None else arguments.until
+            given.until = value if arguments.trials is None and arguments.until is None else arguments.until
         elif option.removeprefix("--") not in REPEATED:
             raise StudyError(f"{path} is of a run with {option} {value}, which this version does not know")
     for name in REPEATED:

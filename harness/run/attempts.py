@@ -179,9 +179,8 @@ class Attempts:
 
 def _unmeasurable(plan: Plan) -> frozenset[str]:
     """The reasons that stop a condition for the run: those that leave nothing of an attempt that the study is about."""
-    compared = plan.published.compared if plan.published else ()
     about = {
-        *(claim.metric for claim in (*plan.claims, *compared)),
+        *(claim.metric for claim in plan.every_claim),
         *(figure.metric for figure in plan.figures),
     }
     kinds = {condition.kind for condition in plan.distinct}

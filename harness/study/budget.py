@@ -57,7 +57,7 @@ class PageBudget:
         try:
             keys.refuse_unknown(data, (NAME,), "the budget")
             value = data.get(NAME)
-            tables = value if isinstance(value, list) else [value]
+            tables = value if isinstance(value, list) and value else [value]
             return cls(path, tuple(_limits(table) for table in tables))
         except StudyError as error:
             raise StudyError(f"{path}: {error}") from error

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
-from harness.model.condition import CODED_AS_RECORDED, UNCOMPRESSED, USUAL, is_again, value
+from harness.model.condition import CODED_AS_RECORDED, UNCOMPRESSED, USUAL, USUAL_FACTOR, is_again, value
 from harness.model.kind import Kind, main_metric
 from harness.model.protocol import Protocol, baseline
 from harness.model.protocol import baseline as baseline_of
@@ -66,6 +67,8 @@ def default_claims(conditions: Sequence[Dimensions], kind: Kind = Kind.LOAD) -> 
     A protocol is compared within its engine, in the plain variant and the first compression; a variant with each
     protocol, in the first compression; a compression with each protocol, in the plain variant. Single filters of a
     factorial study are left to exploration.
+
+    A factor that lacks the baseline, the plain variant or the first compression of the study has its own first one.
     """
     measured = [condition for condition in conditions if not is_again(condition)]
     claims = (*_protocols(measured), *_variants(measured), *_compressions(measured))
@@ -81,16 +84,15 @@ def _protocols(conditions: Sequence[Dimensions]) -> list[Claim]:
     engines: dict[tuple[str, str], list[str]] = {}
     baselines: set[str | None] = set()
     for engine in _values(conditions, "engine"):
-        spoken = _values(
-            [condition for condition in conditions if value(condition, "engine") == engine], "protocol"
-        )
-        baseline = baseline_of(spoken)
-        baselines.add(baseline)
-        for protocol in spoken:
-            for reference in (_with_tls(protocol, spoken), baseline):
-                if reference is not None and reference != protocol:
-                    named = engines.setdefault((protocol, reference), [])
-                    named += [engine] * (engine not in named)
+        its_own = [condition for condition in conditions if value(condition, "engine") == engine]
+        baselines.add(baseline_of(_values(its_own, "protocol")))
+        for part in _parts(its_own):
+            spoken = _values(part, "protocol")
+            for protocol in spoken:
+                for reference in (_with_tls(protocol, spoken), baseline_of(spoken)):
+                    if reference is not None and reference != protocol:
+                        named = engines.setdefault((protocol, reference), [])
+                        named += [engine] * (engine not in named)
     order = _values(conditions, "protocol")
     place = _first(conditions, "variant") | _first(conditions, "compression")
     several = len(baselines) > 1
@@ -107,23 +109,26 @@ def _with_tls(protocol: str, spoken: Collection[str]) -> str | None:
 
 
 def _variants(conditions: Sequence[Dimensions]) -> list[Claim]:
-    names = _values(conditions, "variant")
-    whole = [name for name in names if name not in single_filters(names)]
-    return [_claim("variant", name, whole[0], _first(conditions, "compression")) for name in whole[1:]]
+    single = single_filters(_values(conditions, "variant"))
+    whole = [[name for name in _values(part, "variant") if name not in single] for part in _parts(conditions)]
+    place = _first(conditions, "compression")
+    return [_claim("variant", name, reference, place) for name, reference in _against_first(whole)]
 
 
 def _compressions(conditions: Sequence[Dimensions]) -> list[Claim]:
-    names = _values(conditions, "compression")
-    if not {UNCOMPRESSED, CODED_AS_RECORDED} & set(names):
-        return []
-    return [_claim("compression", name, names[0], _first(conditions, "variant")) for name in names[1:]]
+    names = [_values(part, "compression") for part in _parts(conditions)]
+    told = [each for each in names if {UNCOMPRESSED, CODED_AS_RECORDED} & set(each)]
+    place = _first(conditions, "variant")
+    return [_claim("compression", name, reference, place) for name, reference in _against_first(told)]
 
 
 def _servers(conditions: Sequence[Dimensions]) -> list[Claim]:
     """Of a study that lists several: those after the first, each by every protocol that both speak."""
     names = list(dict.fromkeys(str(condition["server"]) for condition in conditions))
+    there = [{str(condition["server"]) for condition in part} for part in _parts(conditions)]
+    of_parts = [[name for name in names if name in part] for part in there]
     place = _first(conditions, "variant") | _first(conditions, "compression")
-    return [_claim("server", name, names[0], place) for name in names[1:]]
+    return [_claim("server", name, reference, place) for name, reference in _against_first(of_parts)]
 
 
 def _unlike_usual(conditions: Sequence[Dimensions], dimension: str) -> list[Claim]:
@@ -156,9 +161,30 @@ def _claim(dimension: str, subject: str, reference: str, where: Mapping[str, tup
 
 
 def _first(conditions: Sequence[Dimensions], dimension: str) -> dict[str, tuple[str, ...]]:
-    """A `where` that keeps to the first value of a dimension; nothing where there is only one."""
+    """A `where` that keeps to the first value of a dimension; nothing where there is only one.
+
+    Of a factor that lacks it, its own first one is kept to as well, also in the study as it is: a factor is set against
+    that.
+    """
     names = _values(conditions, dimension)
-    return {dimension: (names[0],)} if len(names) > 1 else {}
+    firsts: list[str] = []
+    for part in _parts(conditions):
+        there = _values(part, dimension)
+        firsts += there[:1] if not set(firsts) & set(there) else []
+    return {dimension: tuple(firsts)} if len(names) > len(firsts) else {}
+
+
+def _against_first(of_parts: Sequence[Sequence[str]]) -> Iterator[tuple[str, str]]:
+    """Every name with the first one of its part, each such pair once."""
+    yield from dict.fromkeys((name, names[0]) for names in of_parts for name in names[1:])
+
+
+def _parts(conditions: Sequence[Dimensions]) -> list[list[Dimensions]]:
+    """The conditions of the study as it is, then those with each factor, in the order of their names."""
+    parts: dict[str, list[Dimensions]] = defaultdict(list)
+    for condition in conditions:
+        parts[str(value(condition, "factor") or USUAL_FACTOR)].append(condition)
+    return [parts[name] for name in sorted(parts, key=lambda name: (name != USUAL_FACTOR, name))]
 
 
 def _values(conditions: Sequence[Dimensions], dimension: str) -> list[str]:

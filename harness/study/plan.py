@@ -93,7 +93,7 @@ class PlanHeader(msgspec.Struct, kw_only=True, omit_defaults=True):
     per_condition: dict[str, Any]
     """trials of each condition"""
     claims: list[dict[str, Any]] = []
-    """claims of the study, or the default ones"""
+    """claims of the study, or the default ones where it has none and repeats none"""
     sets: dict[str, list[str]] = {}
     """pages of each set that the study names"""
     figures: list[dict[str, Any]] = []
@@ -124,9 +124,9 @@ def _planned(line: bytes, condition: ConditionReader) -> PlannedTrial:
 class Plan:
     """The trials of a run with the seed that ordered them. The same study, seed and draw give the same plan.
 
-    `claims` are those of the study or, where it names none, the default ones; `sets`, `figures` and `published` are
-    what the report needs of the study beside them. `options` are those of the command line that changed the study.
-    `title` is "" where the study has none but its name.
+    `claims` are those of the study or, where it names none and repeats none, the default ones; `sets`, `figures` and
+    `published` are what the report needs of the study beside them. `options` are those of the command line that changed
+    the study. `title` is "" where the study has none but its name.
     `study_text` is the study's file, `companions` are the files that it names: a run keeps them beside plan.jsonl, and
     what was read from that has none. `portrayed`: once all is measured, each condition gets one more load, to look at.
     """
@@ -144,6 +144,11 @@ class Plan:
     study_text: StudyText = field(default_factory=StudyText, repr=False, compare=False)
     companions: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     portrayed: bool = False
+
+    @property
+    def every_claim(self) -> tuple[Claim, ...]:
+        """Its claims, and the published ones that its conditions are compared for."""
+        return (*self.claims, *(self.published.compared if self.published else ()))
 
     @property
     def attempts(self) -> int:

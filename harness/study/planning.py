@@ -23,7 +23,7 @@ from typing import TypeVar
 
 from harness.model.condition import USUAL_FACTOR, Condition
 from harness.model.trials import PlannedTrial
-from harness.study.claim import Claim
+from harness.study.claim import Claim, pairs
 from harness.study.defaultclaims import Compared, baseline_among
 from harness.study.plan import MAX_PLANNED, Plan
 from harness.study.study import Study
@@ -49,12 +49,13 @@ def make_plan(study: Study, seed: int, draw: int | None = None) -> Plan:
     """Order the trials of a study: as many blocks as trials per condition at most, shuffled each by itself.
 
     `draw`: a number of the run's own, below 2^DRAW_BITS. Losses and jitter are drawn anew for each run and block by it,
-    and for each page that no claim sets against another one: what is averaged errs by itself, and what is compared
-    alike. None: for each block alone.
+    and for each page that no claim sets against another one, whatever else it names: what is averaged errs by itself,
+    and what is compared alike. None: for each block alone.
     """
     source = random.Random(seed)  # noqa: S311  # an order that can be made again, not a secret
-    settings = settings_of(study.conditions, twice=study.aa, claims=study.claims)
-    first, pages = _first_of_compared(study.claims), sorted({each.page for each in study.conditions})
+    settings = settings_of(study.conditions, twice=study.aa, claims=study.every_claim)
+    first = {} if draw is None else _drawn_alike(study)
+    pages = sorted({each.page for each in study.conditions})
 
     def drawn(condition: Condition, block: int) -> int | None:
         page = pages.index(first.get(condition.page, condition.page))
@@ -87,7 +88,7 @@ def make_plan(study: Study, seed: int, draw: int | None = None) -> Plan:
 def settings_of(
     conditions: Iterable[Condition], *, twice: bool, claims: Iterable[Claim] = ()
 ) -> tuple[CellSetting, ...]:
-    """The settings of a study, each with its groups. Pages that a claim sets against each other share one.
+    """The settings of a study, each with its groups. Pages that a claim sets against each other alone share one.
 
     `twice`: the baseline of each stands beside itself (A/A); of factors, the study as it is shows what chance does.
     """
@@ -99,14 +100,34 @@ def settings_of(
 
 
 def _first_of_compared(claims: Iterable[Claim]) -> dict[str, str]:
-    """Pages that claims set against each other, each with the page that stands for all of them."""
+    """Pages that claims set against each other alone, each with the page that stands for all of them."""
+    sides = [
+        (claim.subject.get("page"), claim.reference.get("page"))
+        for claim in claims
+        if claim.named == ("page",)
+    ]
+    return _joined(
+        (subject, reference) for subject, reference in sides if subject is not None and reference is not None
+    )
+
+
+def _drawn_alike(study: Study) -> dict[str, str]:
+    """Pages of which claims set loads against each other, each with the page that stands for all of them."""
+    return _joined(
+        (subject["page"], reference["page"])
+        for claim in study.every_claim
+        for subject, reference in pairs(claim, study.dimensions)
+        if reference is not None and subject["page"] != reference["page"]
+    )
+
+
+def _joined(compared: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Pages that belong together by these pairs, each with the page that stands for all of them."""
     first: dict[str, str] = {}
-    for claim in claims:
-        subject, reference = claim.subject.get("page"), claim.reference.get("page")
-        if claim.named == ("page",) and subject is not None and reference is not None:
-            mine, other = first.get(subject, subject), first.get(reference, reference)
-            first |= {page: other for page, of in first.items() if of == mine}
-            first |= {subject: other, reference: other}
+    for subject, reference in dict.fromkeys(compared):
+        mine, other = first.get(subject, subject), first.get(reference, reference)
+        first |= {page: other for page, of in first.items() if of == mine}
+        first |= {subject: other, reference: other}
     return first
 
 

@@ -140,6 +140,16 @@ class Study:
         return tuple(dict.fromkeys(page for part in self.parts for page in part.pages))
 
     @property
+    def every_protocol(self) -> tuple[Protocol, ...]:
+        """The protocols of all parts, each once."""
+        return tuple(dict.fromkeys(protocol for part in self.parts for protocol in part.protocols))
+
+    @property
+    def every_link(self) -> tuple[Link, ...]:
+        """The links of all parts, each once."""
+        return tuple(dict.fromkeys(link for part in self.parts for link in part.links))
+
+    @property
     def every_set(self) -> Sets:
         """The sets of all parts; one of which no page is left is not among them."""
         named = {name: pages for part in self.parts for name, pages in part.sets.items()}
@@ -207,8 +217,17 @@ class Study:
 
     @cached_property
     def all_claims(self) -> tuple[Claim, ...]:
-        """Its own claims, or the usual ones."""
-        return self.claims or default_claims(self.dimensions, self.kind)
+        """Its own claims, or the usual ones; none where all that it compares was published."""
+        return self.claims or (() if self._published else default_claims(self.dimensions, self.kind))
+
+    @property
+    def every_claim(self) -> tuple[Claim, ...]:
+        """All of these, and the published ones that its conditions are compared for."""
+        return (*self.all_claims, *self._published)
+
+    @property
+    def _published(self) -> tuple[Claim, ...]:
+        return self.published.compared if self.published else ()
 
     def _told(self, cells: Iterable[Condition]) -> tuple[Mapping[str, Any], ...]:
         sets = self.every_set

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,8 @@ from harness.study.studytext import StudyText
 from harness.study.variantfile import (
     factors_in,
     filter_settings_of,
+    refuse_idle,
+    refuse_needless,
     refuse_without_use,
     variants_of,
     without_of,
@@ -116,6 +118,7 @@ def parse_study(text: str, where: str, folder: Path = Path()) -> Study:
     try:
         study = replace(_with_same_bodies(_study(told.keys, folder)), text=told)
         refuse_without_use(study)
+        refuse_needless(told.keys, study.every_protocol, study.replays, {})
     except StudyError as error:
         raise StudyError(f"{where}: {error}") from error
     return study
@@ -187,9 +190,11 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
             keys.enum("cache", cache, CacheState) for cache in _one_or_more(data, "cache", CacheState.COLD)
         ),
     )
-    factors = tuple(_factor(name, changed, study.links, folder) for name, changed in factors_in(data))
+    factors: list[Study] = []
+    for factor, named, changed in factors_in(data):
+        factors.append(_factor(factor, named, changed, (study, *factors), folder))
     if factors:
-        study = replace(study, factor=USUAL_FACTOR, factors=factors)
+        study = replace(study, factor=USUAL_FACTOR, factors=tuple(factors))
         refuse_overlap(study.every_set)
     study = _with_figures(study, data)
     _check(study)
@@ -239,20 +244,27 @@ def _with_figures(study: Study, data: Mapping[str, Any]) -> Study:
     return whole
 
 
-def _factor(name: str, changed: Mapping[str, Any], usual: tuple[Link, ...], folder: Path) -> Study:
-    """The study of one factor, by the file as it would be with that factor alone; `usual` are the links without it."""
+def _factor(
+    name: str, named: Collection[str], changed: Mapping[str, Any], before: Sequence[Study], folder: Path
+) -> Study:
+    """The study of one factor, which names some keys, by the file as it would be with that factor alone.
+
+    `before`: the study without any factor, then those of the factors before this one.
+    """
     try:
         made = replace(_study(changed, folder), factor=name)
-        _refuse_namesakes(made.links, usual)
+        _refuse_namesakes(made.links, {link.name: link for part in before for link in part.links})
+        refuse_needless(named, made.protocols, made.replays, before[0].replays)
+        refuse_idle(made, before[0])
     except StudyError as error:
         raise StudyError(f"factor {name}: {error}") from error
     return made
 
 
-def _refuse_namesakes(links: tuple[Link, ...], usual: tuple[Link, ...]) -> None:
-    """StudyError when two links that differ are called the same."""
+def _refuse_namesakes(links: Sequence[Link], others: Mapping[str, Link]) -> None:
+    """StudyError when a link is called as another one of `others`, by their names, that differs."""
     for link in links:
-        if any(usual_link.name == link.name and usual_link != link for usual_link in usual):
+        if others.get(link.name, link) != link:
             raise StudyError(
                 f"link: the study has another link that is called {link.name}; give this one a name"
             )

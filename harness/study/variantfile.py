@@ -12,13 +12,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import fields, replace
 from typing import Any
 
 from harness.errors import StudyError
 from harness.input import keys
 from harness.input.shown import shortened, shown
 from harness.model.condition import USUAL_FACTOR
+from harness.model.engine import Engine
 from harness.model.filtersettings import SETTINGS, Changed, settings_in
+from harness.model.link import NO_LINK
+from harness.model.protocol import Protocol
+from harness.model.settings import Replay
 from harness.model.variant import FILTERS, PLAIN, Variant, factorial, parse_variant
 from harness.study.study import Study, Without
 
@@ -37,6 +42,18 @@ BY_ENGINE = ("server", "tls")  # may be a table with a value for each engine
 LINK = "link"  # keys that every link of the study gets
 TCP = "tcp"
 MERGED = (TCP, WITHOUT)  # tables that keep what a factor's does not name
+TLS = ("TLS", tuple(protocol for protocol in Protocol if protocol.encrypted))
+SPDY_PLAIN = ("SPDY without TLS", (Protocol.SPDY_PLAIN,))
+# Keys that are about something which not all protocols have: what they set of a replay, what that is of, and by which
+# protocols.
+OF_PROTOCOLS: Mapping[str, tuple[str, tuple[str, tuple[Protocol, ...]]]] = {
+    "tls": ("tls", TLS),
+    "tls_resumption": ("tls_resumption", TLS),
+    "certificate_chain": ("chain", TLS),
+    "certificate_key": ("chain", TLS),
+    "h2_stream_window_bytes": ("h2_stream_window_bytes", ("HTTP/2", (Protocol.H2,))),
+    "spdy_header_compression": ("spdy_header_compression", SPDY_PLAIN),
+}
 
 
 def variants_of(data: Mapping[str, Any]) -> tuple[Variant, ...]:
@@ -112,6 +129,52 @@ def _refuse_unused(where: str, names: Iterable[str], used: Collection[str]) -> N
             raise StudyError(f"{where}: no variant of the study has {name}; leave it out")
 
 
+def refuse_needless(
+    named: Collection[str],
+    protocols: Collection[Protocol],
+    replays: Mapping[Engine, Replay],
+    usual: Mapping[Engine, Replay],
+) -> None:
+    """StudyError for a key among these that changes nothing, as it is about what none of the protocols has.
+
+    `usual`: what `replays` are without these keys. To say what is so anyway is no mistake.
+    """
+    for key, (attribute, (what, having)) in OF_PROTOCOLS.items():
+        changed = any(
+            getattr(replay, attribute) != getattr(usual.get(engine, Replay.usual(engine)), attribute)
+            for engine, replay in replays.items()
+        )
+        if key in named and changed and set(having).isdisjoint(protocols):
+            there = f"the only protocols are {', '.join(dict.fromkeys(protocols))}"
+            raise StudyError(
+                f"{key} changes nothing: it is about {what}, and {there}; leave {key} out, or add a protocol that has "
+                f"{what} ({', '.join(having)})"
+            )
+
+
+def refuse_idle(factor: Study, usual: Study) -> None:
+    """StudyError for a factor all of which is measured without it, too; a link is none other by its name alone."""
+    mine, its = (
+        replace(study, links=tuple(replace(link, name=NO_LINK.name) for link in study.links))
+        for study in (factor, usual)
+    )
+    compared = (each.name for each in fields(Study) if each.compare and each.name not in ("factor", "vitals"))
+    if all(_holds(getattr(its, name), getattr(mine, name)) for name in compared):
+        raise StudyError(
+            "it changes nothing: all that it measures is measured without it, too; change something else, or leave it "
+            "out"
+        )
+
+
+def _holds(usual: Any, mine: Any) -> bool:
+    """Whether a factor has nothing of a study's attribute that the study as it is has not."""
+    if isinstance(mine, tuple):
+        return set(mine) <= set(usual)
+    if isinstance(mine, Mapping):
+        return all(key in usual and usual[key] == each for key, each in mine.items())
+    return bool(mine == usual)
+
+
 def _filters(page: str, found: Any) -> tuple[str, ...]:
     """Filters in a list, in their order; a set is none, as `core` is the whole variant."""
     if not isinstance(found, list):
@@ -136,8 +199,8 @@ def _table(data: Mapping[str, Any], key: str, example: str) -> Mapping[str, Any]
     return value
 
 
-def factors_in(data: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The name of every factor, and the study file as it would be with that factor alone."""
+def factors_in(data: Mapping[str, Any]) -> Iterator[tuple[str, Collection[str], dict[str, Any]]]:
+    """The name of every factor, the keys that it names, and the study file as it would be with that factor alone."""
     if "factors" not in data:
         return
     tables = keys.entries(data, "factors")
@@ -152,7 +215,8 @@ def factors_in(data: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
             )
         seen.append(name)
         try:
-            yield name, _changed(data, {key: each for key, each in table.items() if key != "name"})
+            changes = {key: each for key, each in table.items() if key != "name"}
+            yield name, changes.keys(), _changed(data, changes)
         except StudyError as error:
             raise StudyError(f"factor {name}: {error}") from error
 

@@ -17,7 +17,7 @@ from analysis.runs.rundirectory import Run, load
 from analysis.statistics import CONFIDENCE_WITH_LOOKS
 from analysis.statistics.compare import NOTHING, Comparison
 from analysis.statistics.contrast import Method
-from harness.study.claim import Claim
+from harness.study.claim import Claim, Publication, Published
 from tests.unit.analysis.synthetic import Synthetic
 
 pytestmark = pytest.mark.thorough
@@ -31,10 +31,17 @@ CLAIMS = tuple(
 )
 
 
-def run_of(folder: Path, study: Synthetic = STUDY, claims: Sequence[Claim] = CLAIMS) -> Run:
+def run_of(
+    folder: Path,
+    study: Synthetic = STUDY,
+    claims: Sequence[Claim] = CLAIMS,
+    published: Sequence[Claim] = (),
+) -> Run:
     study.write(folder)
     header, *rest = (folder / "plan.jsonl").read_text().splitlines(keepends=True)
     told = json.loads(header) | {"claims": [claim.to_json() for claim in claims]}
+    if published:
+        told["published"] = Publication(title="A paper", source="2012", claims=tuple(published)).to_json()
     (folder / "plan.jsonl").write_text(json.dumps(told) + "\n" + "".join(rest))
     return load(folder)
 
@@ -126,6 +133,19 @@ def test_without_claims_nothing_is_enough(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", replace(STUDY, trials=10, noise=0.0001), ())
     reached = precision(run, 10, 0.5)
     assert (reached.trials, reached.facts["settings"]) == (frozenset(), [])
+
+
+def test_published_claims_are_looked_at_as_any(tmp_path: Path) -> None:
+    said = replace(CLAIMS[1], published=Published(text="Half the time", low=0.45, high=0.55))
+    bytes_too = replace(said, name="bytes", metric="bytes_down")
+    apart = Claim(name="apart", published=Published(text="Something else", not_comparable="not here"))
+    run_of(tmp_path / "run", replace(STUDY, trials=10, noise=0.005), CLAIMS[:1], [said, bytes_too, apart])
+    run = made_noisy(tmp_path / "run", protocol="h2", rtt_ms=20.0)
+    reached = precision(run, 10, 0.02)
+    assert {setting["claim"] for setting in reached.facts["settings"]} >= {"http1-close", "h2", "bytes"}
+    assert every(run) - stopped(run, reached) == {("h2", 20.0, False), ("http1", 20.0, False)}
+    alone = run_of(tmp_path / "alone", replace(STUDY, trials=10, noise=0.005), (), [said])
+    assert stopped(alone, precision(alone, 10, 0.02)) == every(alone)
 
 
 def test_a_twin_ends_with_its_baseline(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from analysis.evaluation.results import Results, evaluate
 from analysis.report import facts, summary
 from analysis.runs.rundirectory import load
 from analysis.tables.claimtables import equal_baselines
-from harness.study.claim import Claim
+from harness.study.claim import Claim, Publication, Published
 from tests.facts import tells
 from tests.unit.analysis.runpairs import edit
 from tests.unit.analysis.synthetic import Synthetic
@@ -36,6 +37,22 @@ NAMED = Claim(name="mine", subject={"protocol": "h2"}, reference={"protocol": "h
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return evaluate([load(MADE.write(tmp_path_factory.mktemp("runs") / "run"))])
+
+
+def test_where_all_claims_are_published_no_usual_ones_are_asked(tmp_path: Path) -> None:
+    said = replace(NAMED, ratio_below=None, published=Published(text="Less", low=0.5, high=0.9))
+    publication = Publication(title="A paper", source="2012", claims=(said,)).to_json()
+    folders = [MADE.write(tmp_path / "one"), replace(MADE, seed=MADE.seed + 1).write(tmp_path / "two")]
+    for folder in folders:
+        header, *rest = (folder / "plan.jsonl").read_text().splitlines(keepends=True)
+        told = json.loads(header) | {"claims": [], "published": publication}
+        (folder / "plan.jsonl").write_text("".join([json.dumps(told) + "\n", *rest]))
+    for runs in ([load(folders[0])], list(map(load, folders))):
+        found = evaluate(runs)
+        assert found.claims == ()
+        assert found.named
+        assert {row.claim.name for row in found.published} == {"mine"}
+        assert tells([each.text for each in summary.claims(found)], "published")
 
 
 def test_every_baseline_has_a_twin_that_is_no_condition_of_its_own(results: Results) -> None:

@@ -184,6 +184,20 @@ def test_the_plan_of_a_pack_is_that_of_its_run(run: Path, capsys: pytest.Capture
     assert "1 condition x 2 trials" in capsys.readouterr().out.replace("1 conditions", "1 condition")
 
 
+def test_trials_of_the_command_line_go_before_the_half_width_of_a_pack(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    header, *rest = (run / "plan.jsonl").read_text().splitlines(keepends=True)
+    until = json.loads(header) | {"options": [["--until", "2 %"], *map(list, OPTIONS)]}
+    (run / "plan.jsonl").write_text("".join([json.dumps(until) + "\n", *rest]))
+    assert main(["pack", str(run), "--no-report"]) == 0
+    capsys.readouterr()
+    assert main(["plan", "runs/tiny-1.zip"]) == 0
+    assert "x up to 60 trials" in capsys.readouterr().out
+    assert main(["plan", "runs/tiny-1.zip", "--trials", "3"]) == 0
+    assert "x 3 trials" in capsys.readouterr().out
+
+
 def test_a_pack_without_its_report_gives_the_same_one(run: Path) -> None:
     assert main(["pack", str(run), "--no-report"]) == 0
     with zipfile.ZipFile("runs/tiny-1.zip") as packed:

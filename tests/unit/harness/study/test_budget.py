@@ -55,6 +55,7 @@ def test_one_table_will_do(tmp_path: Path) -> None:
         ('[budget]\nplt_ms = "3 s"\n', "plt_ms must be a number, found '3 s'"),
         ("budget = 3\n", "no limit in 3"),
         ("budget = [3]\n", "no limit in 3"),
+        ("budget = []\n", r"no limit in \[\]; name a metric"),
         ("[budget\n", "it is not TOML"),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 
 from harness.model.condition import dimensions_of
 from harness.model.kind import Kind
-from harness.study.claim import Claim, settings
+from harness.study.claim import Claim, pairs, settings
 from harness.study.defaultclaims import Compared, baseline_among, default_claims, factors, single_filters
 from harness.study.studyfile import parse_study, read_study, shipped_studies
 from tests.unit.harness.study.kindstudies import USERS
@@ -99,6 +99,56 @@ def test_engines_share_a_claim_where_they_share_a_baseline() -> None:
         ("spdy-plain against spdy in qtwebkit", {"engine": ("qtwebkit",)}),
         ("h2 against https1 in chromium", {"engine": ("chromium",)}),
     ]
+
+
+def with_factor(changed: str, text: str = STUDY) -> list[dict[str, Any]]:
+    return conditions(f'{text}[[factors]]\nname = "x"\n{changed}\n')
+
+
+def asked(claim: Claim, of: list[dict[str, Any]], *dimensions: str) -> set[tuple[Any, ...]]:
+    return {tuple(subject[name] for name in dimensions) for subject, _ in pairs(claim, of)}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    ['compression = "none"', 'variants = ["core"]', "cpu_slowdown = 4", "tcp = {initial_window = 3}"],
+)
+def test_a_claim_is_asked_of_the_study_as_it_is_and_with_each_factor(changed: str) -> None:
+    measured = with_factor(changed)
+    claims = default_claims(measured)
+    assert names(claims) == ["http1-close against http1", "h2 against http1"]
+    assert [dict(claim.where) for claim in claims] == [{}, {}]
+    for claim in claims:
+        assert asked(claim, measured, "factor") == {("usual",), ("x",)}
+
+
+def test_a_factor_keeps_to_the_first_value_of_the_study_where_it_has_it() -> None:
+    several = f'compression = ["recorded", "gzip-6", "gzip-9"]\n{STUDY}'
+    window = "\ntcp = {initial_window = 3}"
+    (first, *_) = default_claims(with_factor('compression = ["gzip-6", "recorded"]' + window, several))
+    assert dict(first.where) == {"compression": ("recorded",)}
+    lacking = with_factor('compression = ["gzip-6", "gzip-9"]' + window, several)
+    (first, *_) = default_claims(lacking)
+    assert dict(first.where) == {"compression": ("recorded", "gzip-6")}
+    assert asked(first, lacking, "factor", "compression") == {
+        ("usual", "recorded"),
+        ("usual", "gzip-6"),  # which the factor is set against
+        ("x", "gzip-6"),
+    }
+
+
+def test_a_factor_without_the_baseline_has_one_of_its_own() -> None:
+    newer = with_factor('protocols = ["h2", "h3"]')
+    claims = default_claims(newer)
+    assert names(claims) == ["http1-close against http1", "h2 against http1", "h3 against h2"]
+    assert asked(claims[-1], newer, "factor") == {("x",)}
+    filters = with_factor('variants = ["core", "minify"]')
+    assert asked(default_claims(filters)[-1], filters, "factor", "variant") == {("x", "minify")}
+    coded = with_factor('compression = ["none", "gzip-6"]')
+    assert names(default_claims(coded))[-1] == "gzip-6 against none"
+    head, _, rest = USERS.replace('"old", ', "").partition("[servers.old]")
+    servers = with_factor('server = ["nginx", "caddy"]', f"{head}[[links]]{rest.partition('[[links]]')[2]}")
+    assert names(default_claims(servers, Kind.USERS))[-2:] == ["caddy against apache", "nginx against caddy"]
 
 
 def test_single_filters_are_no_claims() -> None:

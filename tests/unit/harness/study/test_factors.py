@@ -195,9 +195,28 @@ def with_factor(text: str) -> str:
             'name = "x"\nh2_stream_window_bytes = 65535',
             "factor x: h2_stream_window_bytes: qtwebkit has no such",
         ),
+        ('name = "x"\nlink = {}', "factor x: it changes nothing: all that it measures"),
+        ('name = "x"\nlink = {name = "again"}', "factor x: it changes nothing: all that it measures"),
+        ('name = "x"\ntcp = {congestion_control = "reno"}', "factor x: it changes nothing: all that"),
+        ('name = "x"\nprotocols = ["http1"]', "factor x: it changes nothing: all that it measures"),
+        (
+            'name = "x"\nprotocols = ["http1"]\ntls = "1.2"',
+            "factor x: tls changes nothing: it is about TLS, and the only protocols are http1; leave tls out",
+        ),
+        ('name = "x"\nprotocols = ["http1"]\ncertificate_chain = 5', "factor x: certificate_chain changes"),
+        (
+            'name = "x"\nengine = "chromium"\nprotocols = ["http1"]\nh2_stream_window_bytes = 65535',
+            "factor x: h2_stream_window_bytes changes nothing: it is about HTTP/2",
+        ),
+        ('name = "x"\nspdy_header_compression = true', "spdy_header_compression"),
+        (
+            'name = "x"\nlink = {name = "y", loss_down_percent = 1}\n'
+            '[[factors]]\nname = "z"\nlink = {name = "y", loss_down_percent = 2}',
+            "factor z: link: the study has another link that is called y-20ms",
+        ),
         (f'name = "{"x" * 61}"\ndeterminism = true', "a name has up to 60 characters"),
         (
-            'name = "x"\ndeterminism = true\n[[factors]]\nname = "x"\ndeterminism = false',
+            'name = "x"\ndeterminism = false\n[[factors]]\nname = "x"\ntcp = {initial_window = 3}',
             "two are called 'x'",
         ),
     ],
@@ -216,6 +235,44 @@ def test_a_claim_about_a_factor_that_is_not_there_is_refused() -> None:
     claim = '[[claims]]\nname = "c"\nsubject = {factor = "x"}\nreference = {factor = "usual"}\n'
     with pytest.raises(StudyError, match="the study has no factor 'x'; it has: none"):
         study(plain + claim)
+
+
+PLAIN = 'name = "mine"\npages = ["one"]\nprotocols = ["http1"]\nlinks = ["dsl"]\ntrials = 2\n'
+
+
+@pytest.mark.parametrize(
+    "needless",
+    [
+        'tls = "1.2"',
+        "tls_resumption = true",
+        "certificate_chain = 5",
+        'certificate_key = "rsa-2048"',
+        "h2_stream_window_bytes = 65535",
+    ],
+)
+def test_settings_of_what_no_protocol_has_are_refused_also_without_factors(needless: str) -> None:
+    key = needless.partition(" ")[0]
+    with pytest.raises(StudyError, match=f"^mine.toml: {key} changes nothing: "):
+        study(f"{needless}\n{PLAIN}")
+    with_h2 = study(f'{needless}\n{PLAIN}[[factors]]\nname = "new"\nprotocols = ["h2"]\n')
+    assert [each.factor for each in with_h2.factors] == ["new"]
+
+
+def test_what_is_so_anyway_may_be_said() -> None:
+    assert study(f'tls = "1.3"\ntls_resumption = false\ncertificate_chain = 1\n{PLAIN}')
+    with pytest.raises(StudyError, match=r"factor x: tls changes nothing"):
+        study(
+            f'tls = "1.2"\n{PLAIN.replace("http1", "h2")}'
+            '[[factors]]\nname = "x"\nprotocols = ["http1"]\ntls = "1.3"\n'
+        )
+
+
+def test_factors_may_share_a_link() -> None:
+    lossy = 'link = {name = "y", loss_down_percent = 1}'
+    made = study(
+        with_factor(f'name = "x"\n{lossy}\n[[factors]]\nname = "z"\n{lossy}\ntcp = {{initial_window = 3}}')
+    )
+    assert [link.name for link in made.every_link] == ["10mbps-20ms", "10mbps-100ms", "y-20ms", "y-100ms"]
 
 
 CROWD = """

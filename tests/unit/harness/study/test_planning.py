@@ -129,3 +129,47 @@ def test_pages_that_a_claim_sets_against_each_other_stand_together() -> None:
         ["three", "three"],
     ]
     assert len(settings_of(study.conditions, twice=True)) == 6
+
+
+PAGES = 'name = "mine"\npages = ["one", "two", "three"]\nprotocols = ["http1", "h2"]\nlinks = ["cable"]\ntrials = 2\n'
+
+
+def draws(text: str) -> dict[str, set[int | None]]:
+    """The draws of the second block, by page."""
+    found: dict[str, set[int | None]] = {}
+    for trial in make_plan(parse_study(text, "x"), 1, draw=7_000_000_000).trials:
+        if trial.block == 2:
+            found.setdefault(trial.condition.page, set()).add(trial.own_draw)
+    assert all(len(of_page) == 1 for of_page in found.values())
+    return found
+
+
+def test_pages_of_a_published_claim_stand_together_and_draw_alike() -> None:
+    text = (
+        'published = {title = "A paper", source = "Somebody, 2012"}\n' + PAGES + "[[claims]]\n"
+        'name = "c"\nsubject = {page = "two"}\nreference = {page = "one"}\n'
+        'published = 0.9\ntext = "less"\nstands = "figure 1"\n'
+    )
+    study = parse_study(text, "x")
+    settings = settings_of(study.conditions, twice=False, claims=study.every_claim)
+    assert [len(group) for setting in settings for group in setting] == [4, 2]
+    block = [trial.condition.page for trial in make_plan(study, 1).trials if trial.block == 1]
+    assert len([page for page, _ in itertools.groupby(block, lambda page: page == "three")]) == 2
+    found = draws(text)
+    assert found["one"] == found["two"] != found["three"]
+
+
+def test_pages_draw_alike_that_a_claim_sets_against_each_other_with_something_else() -> None:
+    apart = draws(PAGES)
+    assert len({*apart["one"], *apart["two"], *apart["three"]}) == 3
+    claim = '[[claims]]\nsubject = {page = "two", protocol = "h2"}\nreference = {page = "one", protocol = "http1"}\n'
+    found = draws(PAGES + claim)
+    assert found["one"] == found["two"] != found["three"]
+    assert len(settings_of(parse_study(PAGES + claim, "x").conditions, twice=False)) == 3
+    factor = (
+        '[[factors]]\nname = "other"\npages = ["four"]\n'
+        '[[claims]]\nsubject = {factor = "other"}\nreference = {factor = "usual"}\nwhere = {page = ["three", "four"]}\n'
+    )
+    found = draws(PAGES + factor)
+    assert found["three"] == found["four"]
+    assert len({*found["one"], *found["two"], *found["three"]}) == 3

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.cli.plan import comparisons_of
 from harness.cli.studychoice import chosen
 from harness.errors import StudyError
 from harness.model.kind import Kind, Requests
@@ -93,6 +94,24 @@ def test_a_value_is_a_number_or_a_bound(
         "ratio_below": None,
         "ratio_within": None,
     } | expects
+
+
+OF_ITS_OWN = '{title = "A paper", source = "Somebody, 2012"}'
+
+
+def test_a_study_all_of_whose_claims_are_published_has_no_usual_ones() -> None:
+    published = STUDY.format(published=OF_ITS_OWN) + CLAIM
+    study = parse_study(published, "mine.toml")
+    assert [claim.name for claim in study.every_claim] == ["half"]
+    assert study.all_claims == make_plan(study, 1).claims == ()
+    assert [claim.name for claim in make_plan(study, 1).every_claim] == ["half"]
+    assert comparisons_of(study) == 2  # link for link
+    beside = '[[claims]]\nname = "mine"\nsubject = {protocol = "h2"}\nreference = {protocol = "http1"}\n'
+    assert [claim.name for claim in parse_study(published + beside, "x").all_claims] == ["mine"]
+    nothing = CLAIM.partition("subject")[0] + 'not_comparable = "another page"\n'
+    assert (
+        len(parse_study(STUDY.format(published=OF_ITS_OWN) + nothing, "x").all_claims) == 1
+    )  # h2 against http1
 
 
 def test_a_value_without_a_reference_is_of_the_metric_itself(tmp_path: Path) -> None:

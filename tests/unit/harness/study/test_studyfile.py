@@ -81,7 +81,7 @@ def test_each_protocol_is_measured_with_the_engines_that_speak_it() -> None:
 
 def test_server_and_tls_may_be_given_for_each_engine() -> None:
     settings = 'engines = ["chromium", "qtwebkit"]\nserver = {qtwebkit = "nginx"}\ntls = {chromium = "1.2"}\n'
-    study = parse_study(settings + GOOD.replace('"h2"', '"http1-pipelined"'), "mine.toml")
+    study = parse_study(settings + GOOD.replace('"h2"', '"https1", "http1-pipelined"'), "mine.toml")
     assert dict(study.servers) == {
         Engine.CHROMIUM: (NamedServer.usual("caddy"),),
         Engine.QTWEBKIT: (NamedServer.usual("nginx"),),
