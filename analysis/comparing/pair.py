@@ -325,8 +325,7 @@ class VersusJson(AnswersJson):
     cautions: list[str]
     """what was odd about reading the run, and with what else it went on"""
     files: list[dict[str, Any]] | None
-    """files that differ: `url`, the bytes of its body in `a` and `b`, and `same_body`, whether status or headers alone
-    differ; null of a run told again"""
+    """files that differ: `url`, bytes of its body in `a` and `b`, whether it has the `same_body`; null of a run told again"""
     budget: list[dict[str, str]]
     """what became of the budget of B: `claim`, `verdict`, `sentence`"""
 
