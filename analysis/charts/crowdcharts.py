@@ -21,6 +21,9 @@ from analysis.labels import words
 MOST_GROUPS = 8
 BESIDE = 4  # names of a legend
 CROWDS = "What the server gave a growing crowd"  # a table
+NONE_LOADED = (
+    " Where none did, a thin line and the band break; the thick one where that is so in half of the trials."
+)
 ROW_INCHES = 1.3
 LOG_FROM = 20.0  # times its least value: an axis of page times that spans more is logarithmic
 LIMIT_S = 3.0  # what a user is said to wait for a page
@@ -68,6 +71,7 @@ def behaviour(results: Results) -> Iterator[Drawing]:
         title, buckets = crowds.group.title, crowds.buckets
         panels = [panel for panel in BEHAVIOUR if buckets[panel.column].fillna(0).abs().max() > 0]
         failed = " Page times: of pages that loaded." if buckets["failed"].sum() else " No page failed."
+        failed += NONE_LOADED * bool(np.isinf(buckets["page_s"]).any())
         busy = " Dotted in the bottom row: all workers." if _told(buckets, "workers", panels) else ""
         caption = (
             f"The server under a growing crowd: {title}. Left against time, right against the users at that "
@@ -183,7 +187,7 @@ def _curve(axes: Axes, found: Curve, entry: DrawnLine, scale: float) -> None:
 
 
 def _maybe_logarithmic(axes: Axes, times: pd.Series[float]) -> None:
-    known = times[times > 0]
+    known = times[(times > 0) & np.isfinite(times)]
     if known.empty or known.max() < LOG_FROM * known.min():
         return
     axes.set_yscale("log")

@@ -185,10 +185,10 @@ UNITS: Mapping[Kind, AnswerCost] = {
 
 
 def cost_of_codings(results: Results) -> Iterator[Drawing]:
-    """A figure per group that holds more than one coding; files of several sizes join to a line per coding."""
+    """A figure per protocol and generator with several codings; files of several sizes join to a line per coding."""
     unit = UNITS[results.kind]
     trials = _trials(results, unit)
-    for group in lines.groups(results, "page", "compression"):
+    for group in lines.groups(results, "page", column="compression", generators=False):
         if group.cells["compression"].nunique(dropna=False) < 2:
             continue
         mine = trials[trials["cell"].isin(group.cells["cell"])]

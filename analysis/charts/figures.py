@@ -49,7 +49,8 @@ from harness.model.kind import Kind
 CLAIMS = "claims"
 MOST_FIGURES = 24
 MOST_VARIANT_FIGURES = 8
-VARIANTS_APART = ("variant", "engine", "driver", "server")
+SERVER = "server"
+VARIANTS_APART = ("variant", "engine", "driver", SERVER)
 PAGES_PER_FIGURE = 6
 LINK = ("down_mbps", "up_mbps", "rtt_ms")
 MOST_ROWS = 500  # of a figure; of all figures of claims
@@ -348,6 +349,7 @@ def variants(results: Results) -> Iterator[Drawing]:
         known = cells[cells["median"].notna()]
         where = cells.iloc[0].to_dict()
         place = [column for column in results.panel_columns if column not in VARIANTS_APART]
+        place += [SERVER] * (SERVER in cells and cells[SERVER].nunique() == 1)
         title = conditions.title(where, [column for column in results.split_columns if column in place])
         names = engines_in_order(known["engine"].astype(str))
         apart_text = f" From left to right: {', '.join(map(engine_label, names))}. {NOT_COMPARED}"
@@ -359,10 +361,17 @@ def variants(results: Results) -> Iterator[Drawing]:
 
 
 def _with_variants(results: Results) -> list[pd.DataFrame]:
-    """The cells of each page and rate that a figure of variants holds; none when these figures would be many."""
+    """The cells of each page and rate that a figure of variants holds, each of one server where several serve the same
+    protocol to an engine; none when these figures would be many.
+    """
     place = [column for column in results.panel_columns if column not in VARIANTS_APART]
+    parts = (
+        part
+        for _, cells in results.main_cells.groupby(place, dropna=False, sort=False)
+        for part in _by_server(cells)
+    )
     groups = []
-    for _, cells in results.main_cells.groupby(place, dropna=False, sort=False):
+    for cells in parts:
         known = cells[cells["median"].notna()]
         if (
             1 < known["variant"].nunique() <= len(DASHES)
@@ -371,6 +380,13 @@ def _with_variants(results: Results) -> list[pd.DataFrame]:
         ):
             groups.append(cells)
     return groups if len(groups) <= MOST_VARIANT_FIGURES else []
+
+
+def _by_server(cells: pd.DataFrame) -> list[pd.DataFrame]:
+    """The cells of each server where one line of a figure would hold several of them; else all."""
+    if SERVER not in cells or cells.groupby(["engine", "protocol"])[SERVER].nunique().max() <= 1:
+        return [cells]
+    return [part for _, part in cells.groupby(SERVER, dropna=False, sort=False)]
 
 
 def compressions(results: Results) -> Iterator[Drawing]:

@@ -16,13 +16,14 @@ from analysis.charts import plots
 from analysis.evaluation.results import Results
 from analysis.labels import conditions, words
 from analysis.labels.conditions import (
-    DASHES,
     FURTHER,
+    LINE_DASHES,
     STYLES,
     Style,
     engine_label,
     protocol_label,
     protocol_styles,
+    told_apart,
 )
 
 GENERATOR = ("engine", "driver")
@@ -63,12 +64,14 @@ def line_column(results: Results) -> str:
     return "compression" if codings else "protocol"
 
 
-def groups(results: Results, *within: str, column: str | None = None) -> Iterator[SharedFigure]:
+def groups(
+    results: Results, *within: str, column: str | None = None, generators: bool = True
+) -> Iterator[SharedFigure]:
     """The cells by everything but the lines, the generator and what else is `within` a figure.
 
-    The lines are the values of `column`, None: of the usual one.
+    The lines are the values of `column`, None: of the usual one. `generators`: several of them may share a figure.
     """
-    apart = (column or line_column(results), *GENERATOR, *within)
+    apart = (column or line_column(results), *(GENERATOR if generators else ()), *within)
     columns = [name for name in (*results.panel_columns, "protocol", "rtt_ms") if name not in apart]
     named = [name for name in results.split_columns if name in columns]
     named += ["protocol"] * ("protocol" in columns and results.main_cells["protocol"].nunique() > 1)
@@ -98,16 +101,21 @@ def first(found: Sequence[Thing], most: int, table: str) -> Iterator[tuple[Thing
 
 
 def entries(group: SharedFigure, column: str) -> list[DrawnLine]:
-    """The lines of a group, in their order; the generator is told where two of them speak the same."""
+    """The lines of a group, in their order; where two generators speak the same, each is told and has its look."""
     cells = group.cells[group.cells["n"] > 0]
     styles = styles_of(cells, column)
     told = cells.groupby(column, dropna=False)["engine"].nunique().max() > 1
-    lines = []
-    for cell in cells.to_dict("records"):
-        name = str(cell[column])
-        label = label_of(name, column) + (f" ({engine_label(str(cell['engine']))})" if told else "")
-        lines.append((list(styles).index(name), DrawnLine(int(cell["cell"]), label, styles[name])))
-    return [entry for _, entry in sorted(lines, key=lambda each: each[0])]
+    order = list(styles)
+    ordered = sorted(cells.to_dict("records"), key=lambda cell: order.index(str(cell[column])))
+    looks = told_apart(styles[str(cell[column])] for cell in ordered)
+    return [
+        DrawnLine(
+            int(cell["cell"]),
+            label_of(str(cell[column]), column) + (f" ({engine_label(str(cell['engine']))})" if told else ""),
+            look,
+        )
+        for cell, look in zip(ordered, looks, strict=True)
+    ]
 
 
 def styles_of(cells: pd.DataFrame, column: str) -> Mapping[str, Style]:
@@ -115,7 +123,8 @@ def styles_of(cells: pd.DataFrame, column: str) -> Mapping[str, Style]:
     if column == "protocol":
         return protocol_styles(cells["protocol"].astype(str))
     names = sorted(cells[column].astype(str).unique(), key=lambda name: (name not in FIRST, name))
-    return {name: CODING_STYLES[number % len(CODING_STYLES)] for number, name in enumerate(names)}
+    looks = told_apart(CODING_STYLES[number % len(CODING_STYLES)] for number in range(len(names)))
+    return dict(zip(names, looks, strict=True))
 
 
 def label_of(name: str, column: str) -> str:
@@ -125,7 +134,7 @@ def label_of(name: str, column: str) -> str:
 def deep(style: Style, depths: Sequence[float], depth: float) -> Style:
     """The look of a line at a pipeline depth: solid at the least one."""
     rank = sorted(depths).index(depth)
-    return replace(style, dash="-" if rank == 0 else DASHES[(rank + 1) % len(DASHES)])
+    return replace(style, dash=LINE_DASHES[rank % len(LINE_DASHES)])
 
 
 def legend(figure: Figure, shown: Iterable[tuple[str, Style]], columns: int, *, markers: bool) -> None:

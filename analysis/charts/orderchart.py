@@ -80,6 +80,7 @@ def _order(results: Results, run: str) -> Order:
     records = runorder.in_run_order(results.records[results.records["run"] == run])
     counts = pd.Series(records.index.isin(results.sifted.kept.index), index=records.index)
     residual = runorder.residuals(records[results.metric], records["cell"], counts)
+    residual = residual.where(results.told[records.index])
     return Order(
         residual=residual.to_numpy(dtype=float),
         counts=counts.to_numpy(dtype=bool),

@@ -139,15 +139,15 @@ def lines(
 ) -> None:
     """Median against RTT, one line per protocol; a line breaks where an RTT has no estimate.
 
+    ValueError where a line has several estimates at one RTT.
+
     `rtts` are those of the whole figure: the x axis is the same for all its axes. `top`: where the y axis ends, if it
     is that of several axes.
     """
     axis = ValueAxis(unit, (0.0, top or end_of_axis(cells, unit)))
     times = sorted(cells["rtt_ms"].unique())
     for protocol, style in styles.items():
-        mine = (
-            cells[cells["protocol"] == protocol].drop_duplicates("rtt_ms").set_index("rtt_ms").reindex(times)
-        )
+        mine = cells[cells["protocol"] == protocol].set_index("rtt_ms").reindex(times)
         if mine["median"].isna().all():
             continue
         axes.plot(times, mine["median"] / unit.ms, color=style.colour, linestyle=style.dash, linewidth=1.1)

@@ -10,7 +10,7 @@ import math
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,12 +28,11 @@ from analysis.evaluation.results import Results
 from analysis.evaluation.studyfigures import FigurePoints
 from analysis.labels import metrics, words
 from analysis.labels.conditions import (
-    DASHES,
-    FURTHER,
     Style,
     engine_label,
     engines_are_told,
     protocol_styles,
+    told_apart,
     value_text,
 )
 from analysis.labels.metrics import IN_SENTENCES
@@ -52,7 +51,10 @@ AXES = {
     "depth": "Requests under way on a connection",
 }
 LOGARITHMIC = ("connections", "depth")
-HATCHES = ("", "////", "....", "xxxx")
+HATCHES = (
+    *("", "////", "....", "xxxx", "\\\\\\\\", "----", "||||", "++++", "oooo", "****"),
+    *("//..", "\\\\..", "--..", "||..", "//oo", "--oo"),
+)
 WIDE_BARS = 14  # more of them need the width of a page
 LINE_OF_ONE = "#8A8A8A"
 TITLE_OF_A_PAGE = 100  # characters of bold text across both columns
@@ -120,13 +122,13 @@ def caption(points: FigurePoints) -> str:
     known = points.points[points.points["value"].notna()]
     label = metrics.subject(points.figure.metric)
     by = f" by {', '.join(map(engine_label, points.engines))}" if engines_are_told(points.engines) else ""
-    absences = _absences(points)
+    absences, ended = _absences(points), metrics.ended_text(points.timed_out)
     if known.empty:
-        return f"{label}{by}:{absences or ' no trial of it counts.'}"
+        return f"{label}{by}:{absences or ended or ' no trial of it counts.'}"
     if points.figure.reference is not None:
         pairs = plots.reading_of_pairs(known, points.certainty)
-        return f"{label}{by} relative to {reference_label(points)}, inside blocks. {pairs}{absences}"
-    return f"{label}{by}, medians. {plots.reading_of_bars(known)}{absences}"
+        return f"{label}{by} relative to {reference_label(points)}, inside blocks. {pairs}{ended}{absences}"
+    return f"{label}{by}, medians. {plots.reading_of_bars(known)}{ended}{absences}"
 
 
 def caption_drawn(points: FigurePoints) -> str:
@@ -195,7 +197,7 @@ def _bars(points: FigurePoints, known: pd.DataFrame, scale: Scale) -> Figure:
     legend = 0.16 * math.ceil(len(styles) / _columns(points, styles, wide=wide))
     figure = plots.new(plots.PAGE_INCHES if wide else plots.COLUMN_INCHES, 2.5 + legend)
     axes = figure.subplots()
-    width, hatches, axis = GROUP / len(styles), _hatches(points), _ends_of_axis(points, known, scale)
+    width, hatches, axis = GROUP / len(styles), _hatches(styles), _ends_of_axis(points, known, scale)
     for index, (number, style) in enumerate(styles.items()):
         mine = known[known["series"] == number].set_index("x").reindex(xs)
         middle = np.arange(len(xs)) + (index - (len(styles) - 1) / 2) * width
@@ -289,20 +291,16 @@ DRAWN: Mapping[FigureKind, Callable[[FigurePoints, pd.DataFrame, Scale], Figure]
 
 def _styles(points: FigurePoints) -> dict[int, Style]:
     """The look of each series that has points, by its number."""
-    styles: dict[int, Style] = {}
-    used: Counter[str] = Counter()
-    for number in _drawn(points):
-        protocol = points.figure.series[number].values.get("protocol")
-        if protocol is None:
-            styles[number] = CODING_STYLES[number % len(CODING_STYLES)]
-            continue
-        style, before = protocol_styles([str(protocol)])[str(protocol)], used[str(protocol)]
-        if before:
-            marker = FURTHER[(before - 1) % len(FURTHER)].marker
-            style = replace(style, dash=DASHES[before % len(DASHES)], marker=marker)
-        styles[number] = style
-        used[str(protocol)] += 1
-    return styles
+    numbers = _drawn(points)
+    return dict(zip(numbers, told_apart((_usual(points, n) for n in numbers), by=("marker",)), strict=True))
+
+
+def _usual(points: FigurePoints, number: int) -> Style:
+    """That of the protocol of a series, which others of the figure may have, too."""
+    protocol = points.figure.series[number].values.get("protocol")
+    if protocol is None:
+        return CODING_STYLES[number % len(CODING_STYLES)]
+    return protocol_styles([str(protocol)])[str(protocol)]
 
 
 def _bar_colours(points: FigurePoints, xs: Sequence[Any], style: Style, count: int) -> list[str]:
@@ -312,14 +310,13 @@ def _bar_colours(points: FigurePoints, xs: Sequence[Any], style: Style, count: i
     return [protocol_styles([str(x)])[str(x)].colour for x in xs]
 
 
-def _hatches(points: FigurePoints) -> dict[int, str]:
-    """No hatching at the first series of a protocol, another one at each further."""
+def _hatches(styles: Mapping[int, Style]) -> dict[int, str]:
+    """No hatching at the first series of a colour, another one at each further."""
     hatches: dict[int, str] = {}
-    used: Counter[Any] = Counter()
-    for number in _drawn(points):
-        protocol = points.figure.series[number].values.get("protocol", number)
-        hatches[number] = HATCHES[used[protocol] % len(HATCHES)]
-        used[protocol] += 1
+    used: Counter[str] = Counter()
+    for number, style in styles.items():
+        hatches[number] = HATCHES[used[style.colour] % len(HATCHES)]
+        used[style.colour] += 1
     return hatches
 
 
@@ -336,12 +333,13 @@ def _drawn(points: FigurePoints) -> list[int]:
 
 
 def _scale(points: FigurePoints, known: pd.DataFrame) -> Scale:
+    ended = metrics.OF_ENDED * bool(points.timed_out)
     if points.figure.reference is not None:
-        axis = f"{metrics.subject(points.figure.metric)} / {reference_label(points)}"
+        axis = f"{metrics.subject(points.figure.metric)} / {reference_label(points)}{ended}"
         return Scale(axis, plots.TimeUnit("", 1.0))
     metric = metric_named(points.figure.metric)
     unit = metric.unit if metric else Unit.COUNT
-    label = metrics.subject(points.figure.metric)
+    label = f"{metrics.subject(points.figure.metric)}{ended}"
     if unit is Unit.MS:
         time = plots.unit_of(known["median"].max())
         named = plots.MEDIAN if points.figure.metric == MAIN_METRIC else label

@@ -24,7 +24,7 @@ from analysis.charts.openbars import BarEnds
 from analysis.charts.plots import Drawing, TimeUnit
 from analysis.evaluation.results import Results
 from analysis.labels import conditions, words
-from analysis.labels.conditions import DASHES, Dash, Style, protocol_label, protocol_styles
+from analysis.labels.conditions import DASHES, LINE_DASHES, Dash, Style, protocol_label, protocol_styles
 from analysis.statistics.contrast import Sample
 from analysis.statistics.estimate import LEAST_TRIALS, Estimate, IntervalKind, estimate
 from analysis.statistics.runorder import in_run_order
@@ -79,11 +79,14 @@ class DrawnTrials:
 
 @dataclass(frozen=True)
 class Group:
-    """What shares an axis. `untimed`: how many attempts were left out that have no time."""
+    """What shares an axis. `untimed`: how many attempts were left out that have no time. `drawn_again`: how many trials
+    are no observations of their own.
+    """
 
     title: str
     conditions: tuple[DrawnTrials, ...]
     untimed: int
+    drawn_again: int
 
     @property
     def range_ms(self) -> tuple[float, float]:
@@ -116,7 +119,7 @@ def drawn(results: Results) -> Drawn:
     records = records[~records["variant"].isin(single_filters(set(results.cells["variant"])))]
     counts = records.index.isin(results.sifted.kept.index)
     times = records[results.metric].where(~counts, results.sifted.timed[results.metric])
-    records = records.assign(counts=counts, time=times.where(times > 0))
+    records = records.assign(counts=counts, time=times.where(times > 0), told=results.told)
     together = [name for name in results.panel_columns if name not in FORM]
     frames: list[tuple[list[str], pd.DataFrame]] = []
     for part in _parts(records, results, [*together, "rtt_ms"]):
@@ -140,6 +143,7 @@ def _parts(records: pd.DataFrame, results: Results, columns: Sequence[str]) -> I
 
 
 def _group(records: pd.DataFrame, results: Results, columns: Sequence[str]) -> Group:
+    again, records = int((~records["told"]).sum()), records[records["told"]]
     place = records.iloc[0].to_dict()
     named = [name for name in results.split_columns if name in columns]
     title = f"{conditions.title(place, named)}, {words.plain(place['rtt_ms'])} ms RTT"
@@ -161,7 +165,7 @@ def _group(records: pd.DataFrame, results: Results, columns: Sequence[str]) -> G
                 counts=timed["counts"].to_numpy(dtype=bool),
             )
         )
-    return Group(title, tuple(_told_apart(made)), int(records["time"].isna().sum()))
+    return Group(title, tuple(_told_apart(made)), int(records["time"].isna().sum()), again)
 
 
 def _label(member: Mapping[Any, Any], form: str) -> str:
@@ -215,7 +219,8 @@ def _handles(conditions: Sequence[DrawnTrials]) -> list[Line2D]:
 
 def _dashes(conditions: Sequence[DrawnTrials]) -> dict[str, Dash]:
     forms = list(dict.fromkeys(condition.form for condition in conditions))
-    return {form: DASHES[number % len(DASHES)] for number, form in enumerate(forms)} if len(forms) > 1 else {}
+    dashes = dict.fromkeys((*DASHES, *LINE_DASHES))  # at most as many forms as conditions share an axis
+    return dict(zip(forms, dashes, strict=False)) if len(forms) > 1 else {}
 
 
 def every_trial(results: Results) -> Iterator[Drawing]:
@@ -320,4 +325,6 @@ def _left_out(group: Group) -> str:
     late = sum(row.late for row in group.conditions)
     arrows = openbars.ARROWS * any(row.is_open for row in group.conditions)
     timed_out = f" {late:,} timed out: the longest times, not drawn.{arrows}"
-    return f"{said if crosses else ''}{timed_out if late else ''}{untimed if group.untimed else ''}"
+    same = words.count(group.drawn_again, "trial")
+    again = f" {same} that lost the very packets of another run's: not drawn." * bool(group.drawn_again)
+    return f"{said if crosses else ''}{timed_out if late else ''}{untimed if group.untimed else ''}{again}"

@@ -16,11 +16,12 @@ from analysis.claims.claimresult import TWICE
 from analysis.evaluation import waits
 from analysis.evaluation.results import PAGE_AND_RATE, Results
 from analysis.evaluation.waits import COLOURS, LABELS
-from analysis.labels import conditions, words
+from analysis.labels import conditions, metrics, words
 from analysis.labels.conditions import protocol_styles
 from analysis.statistics import LEAST_PAIRS
 from analysis.statistics.estimate import IntervalKind
 from harness.model.kind import Waiting
+from harness.model.variant import PLAIN
 
 MOST_FIGURES = 4
 MOST_LINKS = 8  # of one figure
@@ -40,13 +41,14 @@ def where_the_time_goes(results: Results) -> Iterator[Drawing]:
     means = waits.means(results)
     if means.empty:
         return
-    for (title, cells), further in lines.first(list(_groups(results, means)), MOST_FIGURES, WAITS):
+    groups = list(_groups(results, means))
+    for (title, cells, setting), further in lines.first(groups, MOST_FIGURES, WAITS):
         mine = means[means["cell"].isin(cells["cell"])]
         caption = (
             f"Where the time goes: {title}. Each load is divided without remainder by what it waited for. Where "
             "several things went on at once, the one that is drawn further left is counted. Bars: means of "
             f"{_trials(mine)}; whiskers: {results.certainty.interval}s of the part that ends there; %: of the bar."
-            f"{_not_drawn(cells, WAITS)}{further}"
+            f"{metrics.ended_text(_late(setting))}{_not_drawn(cells, WAITS)}{further}"
         )
         yield Drawing(f"waits_{words.slug(title)}", caption, chart(cells, mine, title))
 
@@ -58,18 +60,25 @@ def what_variants_change(results: Results) -> Iterator[Drawing]:
     if changes.empty:
         return
     changed = [
-        (f"{variant} against plain: {title}", of_variant, mine)
-        for title, cells in _groups(results, changes)
+        (f"{variant} against plain: {title}", of_variant, mine, _late(setting, PLAIN, str(variant)))
+        for title, cells, setting in _groups(results, changes)
         for variant, of_variant in cells.groupby("variant", sort=False)
         if not (mine := changes[changes["cell"].isin(of_variant["cell"])]).empty
     ]
-    for (what, cells, mine), further in lines.first(changed, MOST_FIGURES, WAITS_CHANGED):
+    for (what, cells, mine, late), further in lines.first(changed, MOST_FIGURES, WAITS_CHANGED):
         same = f" This is {TWICE}." if all(waits.of_one_archive(results, mine)) else ""
         caption = (
             f"What {what}. Left of 0 loads wait less for it. Means of differences within blocks. "
-            f"{plots.reading_of_pairs(mine, results.certainty)}{same}{_not_drawn(cells, WAITS_CHANGED)}{further}"
+            f"{plots.reading_of_pairs(mine, results.certainty)}{metrics.ended_text(late)}{same}"
+            f"{_not_drawn(cells, WAITS_CHANGED)}{further}"
         )
         yield Drawing(f"waits-changed_{words.slug(what)}", caption, _changes(cells, mine, what))
+
+
+def _late(setting: pd.DataFrame, *variants: str) -> int:
+    """How many loads timed out in these variants, or in all."""
+    chosen = setting[setting["variant"].isin(variants)] if variants else setting
+    return int(chosen["timed_out"].sum())
 
 
 def _not_drawn(cells: pd.DataFrame, table: str) -> str:
@@ -121,7 +130,8 @@ def _bars(axes: Axes, cells: pd.DataFrame, means: pd.DataFrame, told: Sequence[s
     axes.set_xlim(0, longest * 1.04)
     plots.rows_alone(axes)
     plots.ticks(axes.xaxis)
-    axes.set_xlabel(f"Mean {plots.TIME.lower()} ({unit.name})")
+    ended = metrics.OF_ENDED * bool(cells["timed_out"].any())
+    axes.set_xlabel(f"Mean {plots.TIME.lower()}{ended} ({unit.name})")
 
 
 def _label(axes: Axes, x: float, row: int, share: float) -> None:
@@ -163,14 +173,18 @@ def _changes(cells: pd.DataFrame, changes: pd.DataFrame, title: str) -> Figure:
     return figure
 
 
-def _groups(results: Results, found: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The conditions of one page in one setting, whatever their links, variants and protocols."""
+def _groups(results: Results, found: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
+    """The conditions of one page in one setting, whatever their links, variants and protocols: what it is called, those
+    with something to draw, and all.
+    """
     alike = [column for column in results.panel_columns if column not in (*PAGE_AND_RATE[1:], *OF_A_BAR)]
-    cells = results.main_cells[results.main_cells["cell"].isin(found["cell"])]
-    for _, group in cells.groupby(alike, dropna=False, sort=False):
+    for _, setting in results.main_cells.groupby(alike, dropna=False, sort=False):
+        group = setting[setting["cell"].isin(found["cell"])]
+        if group.empty:
+            continue
         where = {column: group.iloc[0][column] for column in alike}
         named = [column for column in results.split_columns if column in where]
-        yield conditions.title(where, named), group
+        yield conditions.title(where, named), group, setting
 
 
 def _links(cells: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:

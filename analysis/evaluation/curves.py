@@ -98,11 +98,18 @@ class Curve:
         return not bool(np.isfinite(self.median).any())
 
 
+def page_times(buckets: pd.DataFrame) -> pd.Series[Any]:
+    """The page time of each bucket in ms, which is that of pages that loaded. Where pages failed and none loaded it is
+    infinite, the longest time; NaN where no page ended.
+    """
+    return buckets["page_ms"].mask(buckets["page_ms"].isna() & (buckets["failed"] > 0), math.inf)
+
+
 def drawable(buckets: pd.DataFrame) -> pd.DataFrame:
-    """The buckets with what figures show of them, in the units of their axes."""
+    """The buckets with what figures show of them, in the units of their axes; page times as of `page_times`."""
     return buckets.assign(
         at_s=buckets["t_s"] + buckets["seconds"] / 2,
-        page_s=buckets["page_ms"] / 1e3,
+        page_s=page_times(buckets) / 1e3,
         failed_per_s=buckets["failed"] / buckets["seconds"],
         idle_percent=100 * buckets["cpu_idle_share"],
         memory_mb=buckets["memory_bytes"] / 1e6,
@@ -111,7 +118,10 @@ def drawable(buckets: pd.DataFrame) -> pd.DataFrame:
 
 
 def curve(buckets: pd.DataFrame, x: str, y: str) -> Curve:
-    """`y` of one condition against `TIME` or `USERS`; what stays at a number of users for some buckets is a point."""
+    """`y` of one condition against `TIME` or `USERS`; what stays at a number of users for some buckets is a point.
+
+    An infinite value is the longest one; what is infinite itself becomes NaN, and is not drawn.
+    """
     known = buckets.dropna(subset=[x, "t_s"])
     grouped = known.groupby(known["t_s"].round(3))
     every = pd.DataFrame(
@@ -125,7 +135,7 @@ def curve(buckets: pd.DataFrame, x: str, y: str) -> Curve:
     if x == USERS:
         steps = every.groupby(every["x"].round().rename("step"))
         every = steps.agg({"x": "median", "median": "median", "low": "min", "high": "max"})
-    x_of, median, low, high = (every[name].to_numpy(dtype=float) for name in ("x", "median", "low", "high"))
+    x_of, median, low, high = (_finite(every[name]) for name in ("x", "median", "low", "high"))
     return Curve(x_of, median, low, high, tuple(_lines(known, x, y)))
 
 
@@ -134,7 +144,11 @@ def _lines(buckets: pd.DataFrame, x: str, y: str) -> Iterator[TrialCurve]:
         ordered = trial.sort_values("t_s")[[x, y]]
         if x == USERS:
             ordered = ordered.groupby(ordered[x].round().rename("step")).median()
-        yield TrialCurve(ordered[x].to_numpy(dtype=float), ordered[y].to_numpy(dtype=float))
+        yield TrialCurve(_finite(ordered[x]), _finite(ordered[y]))
+
+
+def _finite(values: pd.Series[Any]) -> Sample:
+    return values.astype(float).replace(math.inf, math.nan).to_numpy(dtype=float)
 
 
 def at_users(trial: pd.DataFrame, column: str, users: float) -> float:

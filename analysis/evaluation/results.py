@@ -48,6 +48,27 @@ PAGE_AND_RATE = ("page", "down_mbps", "up_mbps")
 
 
 @dataclass(frozen=True)
+class AttemptTally:
+    """How many trials are recorded, in how many attempts, and what became of these: so many are `left_out` by a rule,
+    so many `drawn_again`, and the others are in the estimates.
+    """
+
+    trials: int
+    attempts: int
+    left_out: int
+    drawn_again: int
+
+    @property
+    def judged(self) -> int:
+        """The attempts of which the rules were asked."""
+        return self.attempts - self.drawn_again
+
+    @property
+    def counted(self) -> int:
+        return self.judged - self.left_out
+
+
+@dataclass(frozen=True)
 class Results:
     """`cells` has one row per condition (also one whose trials were all excluded), in reading order, with the
     fields of `Estimate`, and how many `timed_out`. Three columns number things: `cell` the condition, `place` where
@@ -148,6 +169,23 @@ class Results:
         """
         cells = self.cells[~self.cells["variant"].isin(single_filters(set(self.cells["variant"])))]
         return cells.assign(median=cells["median"].where(np.isfinite(cells["median"])))
+
+    @cached_property
+    def tally(self) -> AttemptTally:
+        """What every text counts by."""
+        trials = self.records.groupby(["run", "trial"]).ngroups
+        return AttemptTally(trials, len(self.records), len(self.sifted.excluded), self.drawn_again)
+
+    @property
+    def told(self) -> pd.Series[bool]:
+        """Of each record, whether it is one of its own: all but those that were `drawn_again`."""
+        own = self.sifted.kept.index.union(self.sifted.excluded.index)
+        return pd.Series(self.records.index.isin(own), index=self.records.index)
+
+    @property
+    def timed_out(self) -> int:
+        """How many of the trials in the estimates timed out: they have times, and nothing else."""
+        return int(self.cells["timed_out"].sum())
 
     @property
     def planned(self) -> int | None:

@@ -12,6 +12,7 @@ import pandas as pd
 
 from analysis.claims.claimresult import absence
 from analysis.labels.conditions import value_text
+from analysis.runs.exclude import TIMED, time_outs
 from analysis.statistics import LEAST_PAIRS
 from analysis.statistics.compare import Blocks, Certainty, compare
 from analysis.statistics.estimate import IntervalKind, estimate, is_open
@@ -32,7 +33,8 @@ class FigurePoints:
     `labels` names the series. Points without a trial that counts have no value, nor have those of an event
     that happened in none; `absence` tells of an event in how many trials it did not, else None. `certainty`: of the
     intervals of ratios. `differing`: in what conditions differ that are in the same place of the same series, as those
-    of two runs can; `apart` of each point tells it in words.
+    of two runs can; `apart` of each point tells it in words. `timed_out`: how many of the trials timed out and have
+    none of the metric.
     """
 
     figure: StudyFigure
@@ -41,6 +43,7 @@ class FigurePoints:
     engines: tuple[str, ...]
     certainty: Certainty
     differing: tuple[str, ...] = ()
+    timed_out: int = 0
 
     def label(self, point: Mapping[Any, Any]) -> str:
         """The series of a point, and what tells its condition from others in the same place."""
@@ -95,6 +98,7 @@ def _points(
     points = pd.DataFrame([point for point, _ in found], columns=list(POINT))
     sides = [its for _, its in found]
     differing = _differing(points, sides)
+    late = 0 if figure.metric in TIMED else time_outs(kept[kept["cell"].isin([cell for *_, cell in held])])
     return FigurePoints(
         figure,
         labels=tuple(_label(figure_series, _telling(figure.series)) for figure_series in figure.series),
@@ -102,6 +106,7 @@ def _points(
         engines=tuple(dict.fromkeys(str(each["engine"]) for each, _, _ in held)),
         certainty=certainty,
         differing=differing,
+        timed_out=late,
     )
 
 

@@ -81,6 +81,45 @@ FURTHER = (
     Style("#AA4499", "d", (0, (6, 3))),
     Style("#888888", "8", (0, (1, 1, 4, 1))),
 )
+MARKERS = tuple(style.marker for style in (*FURTHER, *STYLES.values()))
+# Of what is told apart by dashes in one colour, a solid line first; all differ.
+LINE_DASHES: tuple[Dash, ...] = tuple(
+    dict.fromkeys((*DASHES[1:], DASHES[0], *(style.dash for style in (*STYLES.values(), *FURTHER))))
+)
+MOST_LOOKS = 4 * len(MARKERS)
+PALER = 0.55
+
+
+def told_apart(styles: Iterable[Style], by: Sequence[str] = ("marker", "dash")) -> list[Style]:
+    """The looks of one figure: the styles, and for one that was there before another marker and dash, and a paler
+    colour where these are used up. No two have the same colour and one of `by`.
+    """
+    looks: list[Style] = []
+    for style in styles:
+        further = (_further(style, number) for number in range(MOST_LOOKS))
+        looks.append(
+            next((look for look in further if not any(_alike(look, one, by) for one in looks)), style)
+        )
+    return looks
+
+
+def _alike(look: Style, other: Style, by: Sequence[str]) -> bool:
+    return look.colour == other.colour and any(getattr(look, name) == getattr(other, name) for name in by)
+
+
+def _further(style: Style, number: int) -> Style:
+    """The look of what would have this style, too; number 0 is the style itself."""
+    if number == 0:
+        return style
+    markers = [marker for marker in MARKERS if marker != style.marker]
+    times, place = divmod(number - 1, len(markers))
+    dash = LINE_DASHES[(number - 1) % len(LINE_DASHES)]
+    return Style(_paler(style.colour, times), markers[place], dash)
+
+
+def _paler(colour: str, times: int) -> str:
+    parts = (255 - round((255 - int(colour[at : at + 2], 16)) * PALER**times) for at in (1, 3, 5))
+    return "#" + "".join(f"{part:02X}" for part in parts)
 
 
 def panel_columns(records: pd.DataFrame, condition_columns: Sequence[str]) -> tuple[str, ...]:

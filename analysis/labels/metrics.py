@@ -38,6 +38,10 @@ SUBJECTS: Mapping[str, str] = {
     "cpu_idle_share": "Idle CPU",
 }
 
+OF_ENDED = " of loads that ended"  # on an axis
+
+FINE = (Unit.SCORE, Unit.SHARE)  # a hundredth is much
+
 # How much load a trial puts on its server, as texts say it.
 WORKLOADS = {"users": "users {}", "connections": "{} connections", "depth": "depth {}"}
 
@@ -76,6 +80,11 @@ def short_unit(name: str) -> str:
     return of_rates.get(name) or unit_text(name)
 
 
+def digits(value: float, unit: Unit) -> int:
+    """Digits after the point: three of scores and shares, of others one below 100."""
+    return 3 if unit in FINE else words.decimals(value)
+
+
 def is_time(name: str) -> bool:
     """Whether it is what somebody waits for, in ms or s: the CPU of a process is not."""
     metric = metric_named(name)
@@ -86,6 +95,11 @@ def subject(name: str) -> str:
     """A metric as the subject of a sentence."""
     metric = metric_named(name)
     return SUBJECTS.get(name) or (metric.label if metric else name)
+
+
+def ended_text(late: int) -> str:
+    """What to say of figures that a load which timed out has none of; empty where no load did."""
+    return f" Of the loads that ended; {late:,} timed out." if late else ""
 
 
 def main_label(kind: Kind) -> str:
@@ -109,10 +123,8 @@ class MetricColumn:
             return words.milliseconds(value)
         if self.unit is Unit.S:
             return words.number(value, 2)
-        if self.unit in (Unit.PER_S, Unit.US):
-            return words.number(value, words.decimals(value))
-        if self.unit is Unit.SCORE:
-            return words.number(value, 3)
+        if self.unit in (Unit.PER_S, Unit.US, *FINE):
+            return words.number(value, digits(value, self.unit))
         return words.number(value, 0 if value % 1 == 0 else 1)
 
 

@@ -100,14 +100,15 @@ def title(results: Results) -> str:
 
 def facts(results: Results) -> list[tuple[str, str]]:
     """Label and value, in reading order; what is not known is left out."""
-    runs, records = results.runs, results.records
+    runs, records, tally = results.runs, results.records, results.tally
+    attempts = f" in {tally.attempts:,} attempts" if tally.attempts > tally.trials else ""
     pairs = [
         ("Study", words.distinct(run.study for run in runs)),
         ("Design", ", ".join(_design(results))),
         ("Variants", "; ".join(forms(results.runs))),
         ("Distances", "; ".join(distances(results.runs))),
         ("Load", _load(results)),
-        ("Trials", f"{len(records):,} recorded, {len(results.sifted.kept):,} of them in the estimates"),
+        ("Trials", f"{tally.trials:,} recorded{attempts}, {tally.counted:,} of them in the estimates"),
         ("Measured", _dates(records)),
         ("Seed", words.distinct(str(run.plan.seed) for run in runs if run.plan)),
         ("Browser" if results.kind is Kind.LOAD else "Generator", _engines(results)),
@@ -175,7 +176,7 @@ def progress(results: Results) -> str:
     """How far the run got, and what it is worth so far; empty when every planned trial has a record, or the plan is not
     known.
     """
-    recorded = results.records.groupby(["run", "trial"]).ngroups
+    recorded = results.tally.trials
     planned = results.planned
     if planned is None or recorded >= planned:
         return ""
@@ -217,12 +218,19 @@ def of_the_runs(results: Results) -> list[str]:
     if several:
         said.append(_levels(results))
     if results.drawn_again:
-        said.append(
-            f"{words.count(results.drawn_again, 'trial')} over a link that loses at random lost the very packets of "
-            "the same trial of another run, as runs of before 2026-11-30 do: one of each counts."
-        )
+        said.append(drawn_again(results))
     apart = not_alike_text(environment_differences(results.runs), results.runs)
     return [*said, apart] if apart else said
+
+
+def drawn_again(results: Results) -> str:
+    """How many trials are no observations of their own, and why; empty where all are."""
+    if not results.drawn_again:
+        return ""
+    return (
+        f"{words.count(results.drawn_again, 'trial')} over a link that loses at random lost the very packets of "
+        "the same trial of another run, as runs of before 2026-11-30 do: one of each counts."
+    )
 
 
 def unread(results: Results) -> list[str]:

@@ -97,6 +97,7 @@ WARM = (
     "With a warm cache the page has been loaded once before, untimed: its trial begins with what that load left in the "
     "HTTP cache and the storage of pages, over a fresh link and new connections."
 )
+OTHERS = "What follows is of all others."
 RATES = ("down_mbps", "up_mbps")
 
 
@@ -211,7 +212,7 @@ def sample(results: Results) -> str:
     planned = f" of {results.planned:,} planned trials" if results.planned is not None else ""
     said = [
         f"{words.count(len(results.runs), 'run')}{in_blocks}",
-        f"{len(results.records):,} attempts{planned} were recorded and {len(results.sifted.kept):,} of them are in "
+        f"{results.tally.attempts:,} attempts{planned} were recorded and {results.tally.counted:,} of them are in "
         "the estimates",
         f"n is {words.between(*results.trials)} per condition",
     ]
@@ -222,6 +223,8 @@ def sample(results: Results) -> str:
 
 def exclusions(results: Results) -> str:
     """What was left out, by which rule."""
+    again = facts.drawn_again(results)
+    others = f"{again} {OTHERS} " if again else ""
     counts = results.sifted.by_rule()
     taken = [
         f"{rule.name} ({rule.meaning}): {counts[rule.name]:,}"
@@ -230,10 +233,10 @@ def exclusions(results: Results) -> str:
     ]
     asked = words.count(len(results.sifted.rules), "named, mechanical rule")
     if not taken:
-        return f"None of {len(results.records):,} attempts is left out ({asked} were asked)."
+        return f"{others}None of {results.tally.judged:,} attempts is left out ({asked} were asked)."
     return (
-        f"{sum(counts.values()):,} of {len(results.records):,} attempts are left out by the first of {asked} that "
-        f"applies, none because of its result: {'; '.join(taken)}.{_spared(results)}"
+        f"{others}{results.tally.left_out:,} of {results.tally.judged:,} attempts are left out by the first of {asked} "
+        f"that applies, none because of its result: {'; '.join(taken)}.{_spared(results)}"
     )
 
 

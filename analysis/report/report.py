@@ -64,7 +64,7 @@ class Report:
     @property
     def recorded(self) -> int:
         """The number of attempts."""
-        return len(self.results.records)
+        return self.results.tally.attempts
 
     @property
     def left_out(self) -> Mapping[str, int]:
@@ -225,7 +225,8 @@ def render(results: Results, tables: Sequence[table.Table], drawn: Sequence[Figu
         placed=(*PLACED, *(made.name for made in tables if made.name.startswith(PREFIX))),
         statistics=tuple(statistics_texts(results)),
         tables={made.name: made for made in tables},
-        recorded=len(results.records),
+        tally=results.tally,
+        again=facts.drawn_again(results),
         rules=[(rule, counts[rule.name]) for rule in results.sifted.rules],
         runs=[(run, list(leaves(run.environment))) for run in results.runs],
         waterfalls=_waterfalls(results, looked_at),

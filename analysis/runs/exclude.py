@@ -289,6 +289,11 @@ def _broken_off(records: pd.DataFrame) -> pd.DataFrame:
     return records.assign(**{str(name): records[name].mask(late) for name in observed})
 
 
+def time_outs(records: pd.DataFrame) -> int:
+    """How many of the trials timed out."""
+    return int(_timed_out(records).sum())
+
+
 def _timed_out(records: pd.DataFrame) -> pd.Series[bool]:
     return _column(records, "outcome").eq(Outcome.PAGE_TIMEOUT.value)
 

@@ -40,7 +40,6 @@ NO_RATIO = "a page or a run has no finite ratio: loads timed out"
 ALONE = " by itself, but the correction for many comparisons leaves the direction open"
 UNNOTICED = "too little to notice"
 MANY = 10  # of a count: no decimals from here on
-FINE = frozenset({Unit.SCORE, Unit.SHARE})  # of these units a hundredth is much
 
 
 class AnswerKind(StrEnum):
@@ -200,7 +199,7 @@ def value_text(value: float, metric: str) -> str:
         return f"{value / 1e6:,.1f} MB" if value >= 999_500 else f"{words.kilobytes(value)} kB"
     whole = round(value, 6) % 1 == 0  # a ratio times 24 is 3 but for rounding
     whole |= unit is Unit.COUNT and value >= MANY
-    digits = 0 if whole else 3 if unit in FINE else words.decimals(value)
+    digits = 0 if whole else metrics.digits(value, unit)
     return f"{words.number(value, digits)} {metrics.short_unit(metric)}".rstrip()
 
 

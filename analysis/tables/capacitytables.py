@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -47,7 +46,9 @@ def crowds(results: Results) -> Table | None:
         name="crowds",
         title="What the server gave a growing crowd",
         note=f"{_medians(results)} Page at 100: page time at 100 users, on the line between "
-        f"two buckets. First error, {over.lower()}: users when a page first failed, and from whom on the median page "
+        "two buckets, of pages that loaded; where none did it is the longest time, and brackets tell in how "
+        "many trials some did. "
+        f"First error, {over.lower()}: users when a page first failed, and from whom on the median page "
         "took longer or failed; in brackets in how many trials; a dash: never. Up to the most pages/s: CPU idle, the "
         "least share of the machine in a bucket, and memory per user, the slope of the server's memory. Limit: what "
         "ran out.",
@@ -89,6 +90,10 @@ def _row(trials: pd.DataFrame, buckets: pd.DataFrame, marks: tuple[int, ...]) ->
     cell = trials["cell"].iloc[0]
     series = dict(iter(buckets[buckets["cell"] == cell].groupby(curves.TRIAL, sort=False)))
     most = trials.set_index(curves.TRIAL)["pages_per_s"]
+    timed = [each.assign(page_ms=curves.page_times(each)) for each in series.values()]
+    pages = {
+        users: np.array([curves.at_users(trial, "page_ms", users) for trial in timed]) for users in marks
+    }
     rising = [curves.before_the_most(each, float(most[trial])) for trial, each in series.items()]
 
     def median(tell: Callable[[pd.DataFrame], float], of: Iterable[pd.DataFrame]) -> float:
@@ -98,10 +103,12 @@ def _row(trials: pd.DataFrame, buckets: pd.DataFrame, marks: tuple[int, ...]) ->
         "trials": len(trials),
         "users_at_most_pages": _median(trials["users_at_most_pages"]),
         **{
-            f"page_ms_at_{users}": median(
-                partial(curves.at_users, column="page_ms", users=users), series.values()
+            name: value
+            for users, times in pages.items()
+            for name, value in (
+                (f"page_ms_at_{users}", _finite(_median(times))),
+                (f"trials_loading_at_{users}", int(np.isfinite(times).sum())),
             )
-            for users in marks
         },
         "first_error_users": _median(trials["first_error_users"]),
         "trials_with_errors": int(trials["first_error_users"].notna().sum()),
@@ -118,23 +125,29 @@ def _shown_crowd(row: Mapping[str, Any], marks: tuple[int, ...]) -> Iterator[Sho
     yield with_interval(row["median"], row["low"], row["high"], digits)
     yield Shown(words.number(row["users_at_most_pages"]))
     for users in marks:
-        yield _seconds(row[f"page_ms_at_{users}"] / 1e3)
-    yield _when(row["first_error_users"], row["trials_with_errors"], row["trials"])
-    yield _when(row["users_over_bound"], row["trials_over_bound"], row["trials"])
+        seconds = row[f"page_ms_at_{users}"] / 1e3
+        yield _counted(_seconds(seconds), row[f"trials_loading_at_{users}"], row["trials"])
+    for name, happened in (("first_error_users", "with_errors"), ("users_over_bound", "over_bound")):
+        yield _counted(words.number(row[name]), row[f"trials_{happened}"], row["trials"])
     yield Shown(words.number(100 * row["cpu_idle_share"]))
     yield Shown(words.number(row["memory_bytes_per_user"] / 1e3))
     yield Shown(row["limited_by"] or words.DASH)
 
 
-def _seconds(value: float) -> Shown:
+def _seconds(value: float) -> str:
     """Three digits that say something."""
-    return Shown(words.number(value, 2 if value < 10 else 1))
+    return words.number(value, 2 if value < 10 else 1)
 
 
-def _when(users: float, happened: int, trials: int) -> Shown:
+def _counted(text: str, happened: int, trials: int) -> Shown:
+    """What happened in so many of the trials."""
     if not happened:
         return NOT_KNOWN
-    return Shown(words.number(users), "" if happened == trials else f"({happened} of {trials})")
+    return Shown(text, "" if happened == trials else f"({happened} of {trials})")
+
+
+def _finite(median: float) -> float:
+    return median if math.isfinite(median) else math.nan
 
 
 def _medians(results: Results) -> str:

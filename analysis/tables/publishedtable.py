@@ -213,7 +213,7 @@ def _unit(claim: Claim) -> Unit | None:
 
 
 def _number(unit: Unit, value: float) -> str:
-    return words.number(value, 3) if unit is Unit.SHARE else metrics.MetricColumn("", "", unit).text(value)
+    return metrics.MetricColumn("", "", unit).text(value)
 
 
 def _data(row: ClaimRow) -> dict[str, object]:

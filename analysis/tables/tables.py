@@ -56,8 +56,9 @@ from analysis.tables.trialtables import (
     waiting_times,
 )
 from harness.model.kind import Kind
-from harness.model.metric import MetricTable
+from harness.model.metric import MetricTable, Unit
 from harness.study.figure import FigureKind
+from harness.study.metrics import metric_named
 
 ShownRows = tuple[tuple[Shown, ...], ...]
 WIDEST = 5  # protocols that fit side by side on a page
@@ -68,7 +69,7 @@ PREFIX = "figure-"  # of the tables of a study's own figures
 def median_times(results: Results) -> Table:
     """Median page-load time of every condition: protocols side by side as long as they fit a page."""
     few = "; below five trials the brackets hold the range" if results.few else ""
-    late = results.cells["timed_out"].sum()
+    late = results.timed_out
     few += f"; {words.INFINITE}: time-outs, the longest times, of which there are {late}" if late else ""
     side_by_side = len(results.protocols) <= WIDEST
     head, rows = (_side_by_side if side_by_side else _below_each_other)(results)
@@ -225,8 +226,7 @@ def other_times(results: Results) -> Table | None:
 def _medians(results: Results, name: MetricTable, title: str, note: str) -> Table | None:
     """Medians per condition of those metrics of the table that were observed at all."""
     kept = results.sifted.timed
-    late = int(results.cells["timed_out"].sum())
-    note += f" Of the loads that ended; {late} timed out." if late else ""
+    note += metrics.ended_text(results.timed_out)
     columns = [
         column for column in metrics.columns(name) if column.name in kept and kept[column.name].notna().any()
     ]
@@ -317,7 +317,7 @@ def figure_tables(results: Results) -> Iterator[Table]:
                         else value_text(figure.x, row["x"])
                     ),
                     Shown(points.label(row)),
-                    _figure_value(row, of_ratio=ratio),
+                    _figure_value(row, figure.metric, of_ratio=ratio),
                     Shown(words.number(row["n"])),
                 )
                 for row in ordered
@@ -352,13 +352,11 @@ def _figure_head(points: FigurePoints) -> str:
     return f"{points.figure.metric} / {studyfigures.reference_label(points)}"
 
 
-def _figure_value(row: dict[Any, Any], *, of_ratio: bool) -> Shown:
+def _figure_value(row: dict[Any, Any], metric: str, *, of_ratio: bool) -> Shown:
     value, low, high = row["value"], row["low"], row["high"]
-    return (
-        ratio_with_interval(value, low, high)
-        if of_ratio
-        else with_interval(value, low, high, words.decimals(value))
-    )
+    known = metric_named(metric)
+    digits = metrics.digits(value, known.unit if known else Unit.COUNT)
+    return ratio_with_interval(value, low, high) if of_ratio else with_interval(value, low, high, digits)
 
 
 def _figure_data(points: FigurePoints, row: dict[Any, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ once in `requested.jsonl`. The usual set of a page is the one that most loads of
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -14,7 +15,7 @@ import pandas as pd
 
 from analysis.evaluation import leftout, waits
 from analysis.evaluation.results import Results
-from analysis.labels import words
+from analysis.labels import metrics, words
 from analysis.labels.conditions import (
     POINT,
     cell_text,
@@ -24,6 +25,7 @@ from analysis.labels.conditions import (
     value_text,
     varying,
 )
+from analysis.runs.exclude import PAGE_IN_AN_ENGINE
 from analysis.tables.cellcolumns import cell_heads, cell_of
 from analysis.tables.table import NOT_KNOWN, FoldedColumn, Shown, Table, folded, total, with_interval
 from harness.errors import Outcome
@@ -32,10 +34,12 @@ from harness.model.condition import AGAIN
 from harness.model.kind import Waiting
 
 REASONS_SHOWN = 3
+DRAWN_AGAIN = "packets of another run"
 COUNTED = ("trials", "attempts", "repeated", "counted")
 LONGEST_SHOWN = 160  # characters of a reason
 DIGEST = "requested_digest"
-PAGE = ["page", "variant"]
+SETTING = "setting"  # what else of a condition makes loads of a page ask for something else, where it varies
+PAGE = ["page", "variant", SETTING]
 CONDITION = [*PAGE, "engine", "protocol"]
 COUNTS_OF_LOADS = (*CONDITION, "loads", "trials", "of")
 URLS_SHOWN = 4
@@ -54,9 +58,10 @@ def attempts(results: Results) -> Table | None:
     data = _by_condition(results, counts[counts["repeated"] > 0].reset_index())
     if data.empty:
         return None
+    why = results.sifted.excluded["excluded_by"].reindex(records.index).where(results.told, DRAWN_AGAIN)
     reasons = {
         cell: ", ".join(f"{rule} {count}" for rule, count in found.value_counts().items())
-        for cell, found in results.sifted.excluded.groupby("cell")["excluded_by"]
+        for cell, found in why.dropna().groupby(records["cell"])
     }
     data["reasons"] = [reasons.get(cell, "") for cell in data["cell"]]
     table = Table(
@@ -209,6 +214,7 @@ def loads_that_differ(results: Results) -> Table | None:
         return None
     records = results.records[results.records["outcome"] == Outcome.OK]
     records = records[records[DIGEST].notna()]
+    records = records.assign(**{SETTING: _settings(records)})
     sets = {digest: urls for run in results.runs for digest, urls in run.requested.items()}
     data = pd.DataFrame([*_between_engines(records, sets), *_within(records, sets)])
     if data.empty:
@@ -216,8 +222,8 @@ def loads_that_differ(results: Results) -> Table | None:
     return Table(
         name="loads-that-differ",
         title="Loads that differ",
-        note="What was asked for before the load event, against what most loads of the page in that variant and engine "
-        "asked for. Numbers made of time or chance count as one another.",
+        note="What was asked for before the load event, against what most loads of the page in that variant, setting "
+        "and engine asked for. Numbers made of time or chance count as one another.",
         data=data.assign(more=data["more"].str.join(" "), missing=data["missing"].str.join(" ")),
         head=("Page", "Variant", "Engine", "Loads", "Trials", "Of", "More", "Missing"),
         rows=tuple(_row_of_loads(row) for row in data.to_dict("records")),
@@ -225,38 +231,52 @@ def loads_that_differ(results: Results) -> Table | None:
     )
 
 
+def _settings(records: pd.DataFrame) -> list[str]:
+    """The setting of each load: what varies of that which makes a page ask for something else, `mobile, warm cache`."""
+    others = [name for name in (*PAGE_IN_AN_ENGINE, "factor") if name not in CONDITION and name in records]
+    told = list(varying(records, others))
+    rows = records[told].itertuples(index=False) if told else itertools.repeat((), len(records))
+    return [", ".join(map(value_text, told, row)) for row in rows]
+
+
 def _within(records: pd.DataFrame, sets: Mapping[str, frozenset[str]]) -> Iterator[dict[str, Any]]:
-    """Loads against the usual ones of their page, variant and engine."""
+    """Loads against the usual ones of their page, variant, setting and engine."""
     usual = _usual(records)
     for key, found in records.groupby(CONDITION, sort=True):
-        page, variant, engine, protocol = map(str, key)
-        expected = usual[page, variant, engine]
+        *page, engine, protocol = map(str, key)
+        expected = usual[*page, engine]
         others = found.loc[found[DIGEST] != expected, DIGEST].value_counts()
+        which = _loads(protocol_label(protocol), page[-1])
         for digest, count in others.items():
-            told = (page, variant, engine, protocol, protocol_label(protocol), int(count), len(found))
+            told = (*page, engine, protocol, which, int(count), len(found))
             yield dict(zip(COUNTS_OF_LOADS, told, strict=True)) | _difference(sets, expected, str(digest))
 
 
 def _between_engines(records: pd.DataFrame, sets: Mapping[str, frozenset[str]]) -> Iterator[dict[str, Any]]:
     """The usual loads of an engine against those of the first one that loaded the same page."""
     usual = _usual(records)
-    first: dict[tuple[str, str], tuple[str, str]] = {}
-    for (page, variant, engine), digest in sorted(usual.items()):
-        reference, expected = first.setdefault((page, variant), (engine, digest))
+    first: dict[tuple[str, ...], tuple[str, str]] = {}
+    for (*page, engine), digest in sorted(usual.items()):
+        reference, expected = first.setdefault(tuple(page), (engine, digest))
         if digest != expected:
-            here = (records[[*PAGE, "engine"]] == [page, variant, engine]).all(axis=1)
+            here = (records[[*PAGE, "engine"]] == [*page, engine]).all(axis=1)
             trials = int((here & (records[DIGEST] == digest)).sum())
-            against = f"usual, against {engine_label(reference)}"
-            told = (page, variant, engine, "", against, trials, int(here.sum()))
+            against = _loads(f"usual, against {engine_label(reference)}", page[-1])
+            told = (*page, engine, "", against, trials, int(here.sum()))
             yield dict(zip(COUNTS_OF_LOADS, told, strict=True)) | _difference(sets, expected, digest)
 
 
-def _usual(records: pd.DataFrame) -> dict[tuple[str, str, str], str]:
+def _loads(which: str, setting: str) -> str:
+    """Which loads of a page these are, and in which setting where it varies."""
+    return f"{which}, {setting}" if setting else which
+
+
+def _usual(records: pd.DataFrame) -> dict[tuple[str, ...], str]:
     """The digest of most loads; of equally many the first by its letters."""
     counts = records.groupby([*PAGE, "engine", DIGEST]).size()
-    best: dict[tuple[str, str, str], tuple[int, str]] = {}
+    best: dict[tuple[str, ...], tuple[int, str]] = {}
     for row in counts.reset_index(name="count").to_dict("records"):
-        key = (str(row["page"]), str(row["variant"]), str(row["engine"]))
+        key = tuple(str(row[name]) for name in (*PAGE, "engine"))
         if key not in best or row["count"] > best[key][0]:
             best[key] = (int(row["count"]), str(row[DIGEST]))
     return {key: digest for key, (_, digest) in best.items()}
@@ -301,7 +321,8 @@ def waiting_times(results: Results) -> Table | None:
     return Table(
         name="waits",
         title=f"What loads waited for, mean in ms [{results.certainty.interval}]",
-        note="The parts add up to the mean page-load time. Of what goes on at once, the first in this order counts.",
+        note="The parts add up to the mean page-load time. Of what goes on at once, the first in this order counts."
+        f"{metrics.ended_text(results.timed_out)}",
         data=data,
         head=(*cell_heads(results), *WAITS, "n"),
         rows=tuple(rows),
@@ -324,7 +345,8 @@ def waiting_changes(results: Results) -> Table | None:
     return Table(
         name="waits-changed",
         title=f"What a variant or a protocol changes of it, mean in ms [{results.certainty.interval}]",
-        note="Below 0: loads wait less for it than against what the row names. n: blocks that hold both.",
+        note="Below 0: loads wait less for it than against what the row names. n: blocks that hold both."
+        f"{metrics.ended_text(results.timed_out)}",
         data=_with_conditions(results, changes),
         head=(*cell_heads(results), "Against", *WAITS, "Whole load", "n"),
         rows=tuple(rows),

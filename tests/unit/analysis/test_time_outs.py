@@ -26,6 +26,7 @@ from analysis.charts.pairchart import paired_differences
 from analysis.charts.plots import Drawing
 from analysis.charts.studyfigures import study_figures
 from analysis.charts.trialchart import drawn, every_trial
+from analysis.charts.waitchart import what_variants_change, where_the_time_goes
 from analysis.evaluation.results import Results, evaluate
 from analysis.report import summary
 from analysis.report.answers import answers, cautions, to_markdown
@@ -33,7 +34,8 @@ from analysis.runs.rundirectory import load
 from analysis.show.shownrun import shown_run
 from analysis.statistics.estimate import Estimate
 from analysis.tables.claimtables import claims as claims_table
-from analysis.tables.tables import median_times
+from analysis.tables.tables import figure_tables, median_times
+from analysis.tables.trialtables import waiting_changes, waiting_times
 from harness.study.figure import FigureKind, FigureSeries, StudyFigure
 from tests.facts import tells
 from tests.unit.analysis.synthetic import Synthetic, timed_out
@@ -352,3 +354,45 @@ def test_time_outs_make_no_protocol_look_faster_over_many_pages(tmp_path: Path) 
     assert told[0][2] == axes.get_xlim()[1]
     assert "No point" not in drawing.caption
     assert openbars.ARROWS in drawing.caption
+
+
+def test_what_loads_waited_for_is_of_those_that_ended(tmp_path: Path) -> None:
+    made = replace(ONE, variants=("plain", "core"), waits=True)
+    none, some = (
+        results_of(run, tmp_path / name) for name, run in (("a", made), ("b", first_blocks("http1", 4, made)))
+    )
+    for results, late in ((none, False), (some, True)):
+        with plots.look():
+            stacked, changed = *where_the_time_goes(results), *what_variants_change(results)
+        tables = waiting_times(results), waiting_changes(results)
+        assert all(table is not None for table in tables)
+        said = [stacked.caption, changed.caption, *(table.note for table in tables if table is not None)]
+        assert [tells(text, "loads that ended", "8 timed out") for text in said] == [late] * 4
+        (axes,) = stacked.figure.axes
+        assert axes.get_xlabel().startswith("Mean page-load time of loads that ended (") == late
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("of_ratios", [False, True])
+def test_a_study_s_own_figure_says_that_it_is_of_loads_that_ended(of_ratios: bool, tmp_path: Path) -> None:
+    """Of times, time-outs are the longest; of what else a load has, they have nothing."""
+    figure = replace(LINES, reference=LINES.series[0] if of_ratios else None)
+    made = replace(ONE, figures=(figure, replace(figure, name="lcp", metric="lcp_ms")))
+    for blocks in (0, 2):
+        results = results_of(first_blocks("http1", blocks, made), tmp_path / str(blocks))
+        with plots.look():
+            times, paints = study_figures(results)
+        _, table = figure_tables(results)
+        for text in (paints.caption, table.note):
+            assert tells(text, "loads that ended", "2 timed out") == bool(blocks)
+        assert not tells(times.caption, "loads that ended")
+        label = paints.figure.axes[0].get_ylabel().replace("\n", " ")
+        assert ("of loads that ended" in label) == bool(blocks)
+
+
+def test_a_figure_of_time_outs_alone_says_so(tmp_path: Path) -> None:
+    figure = replace(LINES, metric="lcp_ms", series=LINES.series[:1])
+    (table, *_) = figure_tables(
+        results_of(first_blocks("http1", 12, replace(ONE, figures=(figure,))), tmp_path)
+    )
+    assert tells(table.note, "loads that ended", "12 timed out")

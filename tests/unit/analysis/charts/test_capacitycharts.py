@@ -7,10 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from analysis.charts import crowdcharts, figures, plots, ratecharts
+from analysis.charts import crowdcharts, figures, lines, plots, ratecharts
 from analysis.charts.plots import Drawing
 from analysis.evaluation.results import evaluate
 from analysis.labels.conditions import STYLES
@@ -237,3 +238,66 @@ def test_a_generator_names_its_server_where_servers_differ(tmp_path: Path) -> No
     made = drawings(tmp_path, replace(RATE, made_by={"h2load": ("h2",), "spdy-client": ("spdy",)}, trials=1))
     titles = [axes.get_title(loc="left") for axes in made["rates_one-file-no-link"].figure.axes]
     assert titles == ["h2load on nginx", "SPDY client on spdy-gateway"]
+
+
+def test_what_compressing_costs_is_told_of_each_protocol_and_generator(tmp_path: Path) -> None:
+    codings = ("none", "gzip-6")
+    crowd = SyntheticCrowd(
+        pages=("text-10",),
+        compressions=codings,
+        protocols=("http1", "h2"),
+        users=50,
+        seconds=60.0,
+        trials=2,
+        aa=False,
+    )
+    rate = replace(
+        RATE,
+        compressions=codings,
+        made_by={"wrk": ("http1",), "h2load": ("http1",)},
+        connections=(16,),
+        depths=(1,),
+    )
+    for folder, made, there in (
+        ("crowd", crowd, {"text-10-5-mbit-s-http-1.1", "text-10-5-mbit-s-http-2-tls"}),
+        ("rate", rate, {"one-file-no-link-wrk", "one-file-no-link-h2load"}),
+    ):
+        drawn = {
+            name: each
+            for name, each in drawings(tmp_path / folder, made).items()
+            if name.startswith("codings_")
+        }
+        assert set(drawn) == {f"codings_{name}" for name in there}
+        for drawing in drawn.values():
+            dots = [line for line in drawing.figure.axes[0].lines if line.get_linestyle() == "None"]
+            assert [np.asarray(line.get_xdata()).size for line in dots] == [
+                2,
+                2,
+            ]  # trials of one condition for each coding
+
+
+def test_generators_that_speak_the_same_have_lines_of_their_own() -> None:
+    cells = pd.DataFrame(
+        {
+            "cell": range(4),
+            "n": 1,
+            "protocol": ["http1", "h2"] * 2,
+            "engine": ["k6"] * 2 + ["spdy-client"] * 2,
+        }
+    )
+    shown = lines.entries(lines.SharedFigure("", cells), "protocol")
+    assert len({(line.style.colour, line.style.dash) for line in shown}) == 4
+    assert [line.style.colour for line in shown] == [
+        STYLES[name].colour for name in ("http1", "http1", "h2", "h2")
+    ]
+    assert shown[0].style == STYLES["http1"]
+
+
+def test_many_codings_and_depths_have_looks_of_their_own() -> None:
+    codings = pd.DataFrame({"compression": [f"gzip-{level}" for level in range(20)]})
+    styles = list(lines.styles_of(codings, "compression").values())
+    for what in ("marker", "dash"):
+        assert len({(style.colour, getattr(style, what)) for style in styles}) == 20
+    depths = list(range(1, 13))
+    assert len({lines.deep(STYLES["h2"], depths, depth).dash for depth in depths}) == 12
+    assert lines.deep(STYLES["http1"], depths, 1).dash == "-"

@@ -24,6 +24,7 @@ from analysis.statistics.estimate import IntervalKind
 from harness.model.protocol import Protocol, baseline
 from harness.model.variant import FILTERS
 from tests.facts import tells
+from tests.unit.analysis.runpairs import edit
 from tests.unit.analysis.synthetic import Synthetic, write_lines
 
 
@@ -371,3 +372,27 @@ def test_bars_of_filters_are_said_to_be_wider_where_something_was_found(tmp_path
     captions = [drawing.caption for drawing in figures.filter_effects(results(tmp_path, made))]
     assert len(captions) == 1
     assert tells(captions[0], "95 % intervals", WIDER)
+
+
+@pytest.mark.thorough
+def test_servers_of_one_protocol_never_share_a_figure_of_variants(tmp_path: Path) -> None:
+    made = Synthetic(("dummy-2012",), ("plain", "core"), ("http1", "h2"), rates_mbps=(10.0,), trials=2)
+    runs = [
+        made.write(tmp_path / "apache"),
+        replace(made, rtts_ms=(20.0, 50.0), seed=1).write(tmp_path / "nginx"),
+    ]
+    edit(runs[1], lambda record: record | {"condition": record["condition"] | {"server": "nginx"}})
+    found = drawings(evaluate([load(run) for run in runs]))
+    assert set(found) == {f"variants_dummy-2012-10-mbit-s-{server}" for server in ("apache", "nginx")}
+    for name, drawing in found.items():
+        assert name.rpartition("-")[2] in drawing.caption
+        joined = [line for line in drawing.figure.axes[0].lines if len(np.asarray(line.get_xdata())) > 1]
+        times = {tuple(np.asarray(line.get_xdata())) for line in joined if line.get_linestyle() != "None"}
+        assert times == {(20.0, 50.0) if name.endswith("nginx") else (20.0, 50.0, 100.0, 200.0)}
+
+
+def test_a_line_that_would_hold_two_estimates_at_one_rtt_is_refused() -> None:
+    twice = cells(1.0, 2.0, protocol="h2", rtt_ms=20.0)
+    axes, styles = plots.new(3, 2).subplots(), protocol_styles(["h2"])
+    with pytest.raises(ValueError, match="duplicate"):
+        plots.lines(axes, twice, styles, plots.unit_of(2.0), [20.0], 3.0)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
 from analysis.charts import plots
@@ -20,7 +21,7 @@ from analysis.report.report import build
 from analysis.runs.rundirectory import load
 from analysis.statistics.estimate import estimate
 from analysis.tables.tables import figure_tables
-from harness.study.figure import FigureKind, FigureSeries, StudyFigure
+from harness.study.figure import MAX_SERIES, FigureKind, FigureSeries, StudyFigure
 from tests.facts import tells
 from tests.unit.analysis.runpairs import edit
 from tests.unit.analysis.synthetic import Synthetic
@@ -343,3 +344,39 @@ def test_runs_that_add_places_to_a_figure_are_drawn(tmp_path: Path) -> None:
     assert len(list(study_figures(results))) == 1
     (table,) = figure_tables(results)
     assert list(table.data["series"]) == ["HTTP/1.1", "the new one"] * 3
+
+
+@pytest.mark.parametrize(
+    ("metric", "text"), [("cls", "0.012"), ("bytes_down", "1,155,200"), ("requests", "24.0")]
+)
+def test_a_table_has_the_digits_of_its_metric(metric: str, text: str, tmp_path: Path) -> None:
+    (table,) = figure_tables(results_of(tmp_path, replace(TABLE, metric=metric)))
+    assert table.rows[0][2].text == text
+    assert table.rows[0][2].aside == f"[{text}\N{EN DASH}{text}]"
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("kind", [FigureKind.LINES, FigureKind.BARS, FigureKind.POINTS])
+def test_no_two_series_look_alike(kind: FigureKind, tmp_path: Path) -> None:
+    """As many of one protocol as a figure may have; the first five look as they always did."""
+    codings = (
+        *(f"gzip-{level}" for level in range(1, 10)),
+        *(f"brotli-{level}" for level in range(MAX_SERIES - 9)),
+    )
+    series = tuple(FigureSeries({"protocol": "h2", "compression": coding}) for coding in codings)
+    figure = replace(
+        BARS, kind=kind, x="rtt_ms", series=series, where={"page": ("dummy-2012",)}, metric="plt_ms"
+    )
+    made = replace(MADE, pages=("dummy-2012",), compressions=codings, protocols=("h2",), trials=1, aa=False)
+    with plots.look():
+        (drawing,) = study_figures(results_of(tmp_path, figure, made=made))
+    handles = drawing.figure.legends[0].legend_handles
+    if kind is FigureKind.BARS:
+        bars = [each for each in handles if isinstance(each, Rectangle)]
+        assert len({(each.get_facecolor(), each.get_hatch()) for each in bars}) == len(bars) == MAX_SERIES
+        assert [each.get_hatch() or "" for each in bars[:4]] == ["", "////", "....", "xxxx"]
+        return
+    shown = [each for each in handles if isinstance(each, Line2D)]
+    assert len({(each.get_color(), str(each.get_marker())) for each in shown}) == len(shown) == MAX_SERIES
+    assert [each.get_marker() for each in shown[:5]] == ["D", "h", "p", "d", "8"]
+    assert {each.get_color() for each in shown[:5]} == {"#0072B2"}

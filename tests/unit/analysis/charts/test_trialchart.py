@@ -13,9 +13,9 @@ from matplotlib.lines import Line2D
 
 from analysis.charts import plots
 from analysis.charts.plots import Drawing
-from analysis.charts.trialchart import MOST_CONDITIONS, MOST_GROUPS, drawn, every_trial
+from analysis.charts.trialchart import MOST_CONDITIONS, MOST_GROUPS, _dashes, drawn, every_trial
 from analysis.evaluation.results import Results, evaluate
-from analysis.labels.conditions import STYLES
+from analysis.labels.conditions import DASHES, STYLES
 from analysis.runs.rundirectory import load
 from tests.facts import tells
 from tests.unit.analysis.synthetic import Synthetic, write_lines
@@ -109,6 +109,18 @@ def test_variants_share_an_axis_and_are_told_apart_by_dashes(tmp_path: Path) -> 
     ]
     (legend,) = only(found).figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["plain", "core"]
+
+
+def test_no_two_forms_of_an_axis_have_one_dash(tmp_path: Path) -> None:
+    forms = [f"brotli-{level}" for level in range(MOST_CONDITIONS)]
+    found = results(
+        replace(ONE, compressions=tuple(forms), protocols=("h2",), trials=2).write(tmp_path / "run")
+    )
+    (group,) = drawn(found).groups
+    dashes = _dashes(group.conditions)
+    assert list(dashes) == forms
+    assert len(set(dashes.values())) == MOST_CONDITIONS
+    assert list(dashes.values())[:4] == list(DASHES)
 
 
 def test_the_baseline_measured_again_has_a_row_of_its_own(tmp_path: Path) -> None:

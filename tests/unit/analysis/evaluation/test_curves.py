@@ -17,6 +17,7 @@ from analysis.evaluation.curves import (
     drawable,
     least_idle,
     memory_per_user,
+    page_times,
 )
 
 
@@ -32,7 +33,7 @@ def trial(name: str, users: list[float], rates: list[float], **more: list[float]
             "users": users,
             "pages_per_s": rates,
             "page_ms": more.get("page_ms", [1000.0] * count),
-            "failed": 0.0,
+            "failed": more.get("failed", [0.0] * count),
             "cpu_idle_share": more.get("cpu_idle_share", [0.9] * count),
             "memory_bytes": more.get("memory_bytes", [1e6] * count),
             "server_cpu_s": 1.0,
@@ -84,6 +85,29 @@ def test_a_page_time_is_not_made_up_where_no_page_came() -> None:
     one = trial("1", [100, 120, 140], [1.0, 0.0, 1.0], page_ms=[1000.0, math.nan, 5000.0])
     assert math.isnan(at_users(one, "page_ms", 110))
     assert at_users(one, "page_ms", 140) == 5000.0
+
+
+def failing(name: str, times: list[float]) -> pd.DataFrame:
+    return trial(name, [100, 120], [1.0, 1.0], page_ms=times, failed=[5.0, 5.0])
+
+
+def test_where_pages_failed_and_none_loaded_is_the_longest_page_time() -> None:
+    lost = failing("1", [700.0, math.nan])
+    assert page_times(lost).tolist() == [700.0, math.inf]
+    assert at_users(lost.assign(page_ms=page_times(lost)), "page_ms", 110) == math.inf
+    quiet = trial("1", [100, 120], [1.0, 1.0], page_ms=[700.0, math.nan])
+    assert math.isnan(page_times(quiet)[1])
+
+
+@pytest.mark.parametrize(("lost", "second"), [(1, 0.9), (2, math.nan)])
+def test_the_median_of_page_times_is_none_where_half_of_the_trials_have_none(
+    lost: int, second: float
+) -> None:
+    parts = [failing(str(number), [700.0, math.nan if number < lost else 900.0]) for number in range(3)]
+    found = curve(drawable(pd.concat(parts)), USERS, "page_s")
+    assert found.median.tolist() == pytest.approx([0.7, second], nan_ok=True)
+    assert math.isnan(found.high[1])
+    assert [math.isnan(line.y[1]) for line in found.trials] == [number < lost for number in range(3)]
 
 
 def test_memory_and_idle_cpu_are_those_before_the_server_gave_way() -> None:

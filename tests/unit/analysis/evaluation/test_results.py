@@ -11,8 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.evaluation.results import Results, evaluate
-from analysis.report import facts, summary
+from analysis.charts import plots
+from analysis.charts.orderchart import order_of_trials
+from analysis.charts.trialchart import drawn, every_trial
+from analysis.evaluation.results import AttemptTally, Results, evaluate
+from analysis.report import facts, methodtexts, summary
 from analysis.runs.rundirectory import load
 from analysis.tables.claimtables import equal_baselines
 from harness.study.claim import Claim, Publication, Published
@@ -126,6 +129,24 @@ def test_losses_that_two_runs_share_count_once(tmp_path: Path) -> None:
     assert found.left_out.lost == 0
     assert {each.comparison.n for each in found.claims_of_all if each.comparison} == {6, 12}
     assert any("lost the very packets" in note for note in facts.of_the_runs(found))
+    assert found.tally == AttemptTally(trials=48, attempts=48, left_out=0, drawn_again=12)
+    assert tells(methodtexts.exclusions(found), "12 trials", "very packets", "one of each counts")
+    assert tells(methodtexts.exclusions(found), "None of 36 attempts")
+    assert dict(facts.facts(found))["Trials"] == "48 recorded, 36 of them in the estimates"
+    assert {group.drawn_again for group in drawn(found).groups} == {0, 12}
+    with plots.look():
+        pictures = [*every_trial(found), *order_of_trials(found)]
+        captions = [picture.caption for picture in pictures]
+    assert not any("left out" in caption for caption in captions)
+    assert tells(" ".join(captions), "12 trials", "very packets", "not drawn")
+
+
+def test_attempts_that_were_repeated_are_no_trials(tmp_path: Path) -> None:
+    made = replace(MADE, aa=False, outcomes={"00001": "page-error"}, repeat=frozenset({"00001"}))
+    found = evaluate([load(made.write(tmp_path / "run"))])
+    assert found.tally == AttemptTally(trials=96, attempts=97, left_out=1, drawn_again=0)
+    assert dict(facts.facts(found))["Trials"] == "96 recorded in 97 attempts, 96 of them in the estimates"
+    assert tells(methodtexts.exclusions(found), "1 of 97 attempts")
 
 
 def test_claims_count_as_named_where_each_run_named_them(tmp_path: Path) -> None:

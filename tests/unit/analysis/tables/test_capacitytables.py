@@ -14,6 +14,7 @@ from analysis.labels.words import DASH
 from analysis.runs.rundirectory import load
 from analysis.tables.capacitytables import _over, crowds, rates
 from analysis.tables.table import Table, to_latex, to_markdown, write
+from tests.facts import tells
 from tests.unit.analysis.synthetic import write_lines
 from tests.unit.analysis.synthetic_capacity import SyntheticCrowd, SyntheticRate
 
@@ -151,3 +152,24 @@ def test_both_come_in_three_formats(tmp_path: Path, crowd: tuple[Results, Table]
         assert len(pd.read_csv(tmp_path / "tables" / f"{each.name}.csv")) == len(each.rows)
         assert to_markdown(each).count("\n| ") == len(each.rows) + 2
         assert r"\toprule" in to_latex(each)
+
+
+@pytest.mark.parametrize(("lost", "aside"), [(1, "(2 of 3)"), (2, "(1 of 3)"), (3, "")])
+def test_a_trial_in_which_no_page_loaded_has_the_longest_page_time(
+    lost: int, aside: str, tmp_path: Path
+) -> None:
+    run = replace(CROWD, protocols=("http1",), aa=False).write(tmp_path / "run")
+    for path in sorted((run / "trials").rglob("buckets.jsonl"))[:lost]:
+        buckets = [json.loads(line) for line in path.read_text().splitlines()]
+        gone = {"pages": 0, "failed": 500, "page_ms": None, "page_p95_ms": None}
+        write_lines(path, [each | gone if each["users"] < 150 else each for each in buckets])
+    results = evaluate([load(run)])
+    table = crowds(results)
+    assert table is not None
+    (row,) = table.data.to_dict("records")
+    assert row["trials_loading_at_100"] == 3 - lost
+    assert (cell(table, 0, "Page at 100 (s)") == DASH) == (lost == 3)
+    assert cell(table, 0, "Page at 100 (s)").endswith(aside)
+    assert cell(table, 0, "Page at 200 (s)").partition(" ")[2] == ""
+    assert pd.isna(row["page_ms_at_100"]) == (lost > 1)
+    assert tells(table.note, "of pages that loaded")

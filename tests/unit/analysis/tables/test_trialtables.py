@@ -12,7 +12,8 @@ import pytest
 from analysis.evaluation.results import Results, evaluate
 from analysis.runs.rundirectory import load
 from analysis.tables.trialtables import attempts, exclusions, loads_that_differ
-from tests.unit.analysis.synthetic import Synthetic
+from tests.unit.analysis.runpairs import edit
+from tests.unit.analysis.synthetic import Synthetic, write_lines
 
 SETS = {
     "usual": ["site.example/", "site.example/a.css", "site.example/b.png"],
@@ -59,6 +60,27 @@ def test_the_usual_sets_of_two_engines_are_compared(tmp_path: Path) -> None:
     (row,) = table.data.to_dict("records")
     assert (row["engine"], row["trials"], row["of"]) == ("qtwebkit", 8, 8)
     assert (row["more"], row["missing"]) == ("site.example/f.woff2", "")
+
+
+def test_loads_of_another_setting_are_not_expected_to_ask_for_the_same(tmp_path: Path) -> None:
+    """A page that asks for less on a phone differs from nothing; the one load there that asks for more does."""
+    run = made(tmp_path / "run", {place: {"requested_digest": "less"} for place in range(4)})
+
+    def on_a_phone(record: dict[str, Any]) -> dict[str, Any]:
+        mobile = record["requested_digest"] == "less"
+        return record | {"condition": record["condition"] | {"device": "mobile" if mobile else "desktop"}}
+
+    edit(run, on_a_phone)
+    assert loads_that_differ(evaluate([load(run)])) is None
+    lines = [json.loads(line) for line in (run / "records.jsonl").read_text().splitlines()]
+    phone = next(line for line in lines if line["condition"]["device"] == "mobile")
+    phone["requested_digest"] = "fonts"
+    write_lines(run / "records.jsonl", lines)
+    table = loads_that_differ(evaluate([load(run)]))
+    assert table is not None
+    (row,) = table.data.to_dict("records")
+    assert (row["setting"], row["trials"]) == ("mobile", 1)
+    assert str(table.rows[0][table.head.index("Loads")]).endswith(", mobile")
 
 
 @pytest.mark.thorough
