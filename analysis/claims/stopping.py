@@ -8,9 +8,9 @@ Over three pages, or runs or lanes, or more the report's interval also holds how
 narrow that, and of three it is often small by chance. There a look is judged by the interval of these very pages and
 runs.
 
-Every claim of the study, or of one without any every published one, is judged in each of its settings. A condition needs no more trials when all
-settings that it is part of are narrow enough; one that belongs to no claim, when all others need none. A baseline that
-is measured twice ends with itself. Without claims nothing can be narrow enough. Nor can a published value of a crowd at
+Every claim of the study, or of one without any every published one, is judged in each of its settings. A condition
+needs no more trials when all settings that it is part of are narrow enough; one that belongs to no claim, when all
+others need none. A baseline that is measured twice ends with itself. Without claims nothing can be narrow enough. Nor can a published value of a crowd at
 some number of users: it is read off the buckets of trials, which no look does.
 """
 

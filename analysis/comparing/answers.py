@@ -43,8 +43,9 @@ class Answered:
     """`names` of A, the reference, and of B. `margin`: the difference that is declared not to matter, as a share.
 
     `lacking`: metrics of which A has no value, so that there is nothing to compare with; `unseen`: those of which B has
-    none, as it was run without vitals. `certainty`: how sure intervals are of what was not picked out. `alike`: no file
-    of B differs from that of A, so that what loads do not tell is within every bound.
+    none, as it was run without vitals. `missing`: conditions of A that B has not. `certainty`: how sure intervals are
+    of what was not picked out. `alike`: no file of B differs from that of A, so that what loads do not tell is within
+    every bound.
     """
 
     kind: Kind
@@ -53,6 +54,7 @@ class Answered:
     places: tuple[Place, ...]
     lacking: tuple[str, ...] = ()
     unseen: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
     certainty: Certainty = field(default_factory=Certainty)
     alike: bool = False
 
@@ -96,9 +98,11 @@ class Answered:
         ]
 
     def outcome(self, limit: float) -> Bounded:
-        """All of it against a bound in per cent."""
+        """All of it against a bound in per cent; what B has not is not known to be within."""
         outcome = outcome_of(self.changes, limit)
-        return Bounded.WITHIN if self.alike and outcome is Bounded.UNKNOWN else outcome
+        if self.alike and outcome is Bounded.UNKNOWN:
+            return Bounded.WITHIN
+        return Bounded.UNKNOWN if outcome is Bounded.WITHIN and self.missing else outcome
 
     def head(self, change: Change) -> str:
         """Which metric, and where there are several places which."""
@@ -123,7 +127,12 @@ class Answered:
             separator="; ",
             noun="difference",
         )
-        return f"{head}: {len(matches)} of {len(changes)}: {named}"
+        texts = [f"{len(matches)} of {len(changes)}: {named}"] if matches else []
+        if self.missing and outcome is Bounded.UNKNOWN:
+            conditions = words.count(len(self.missing), "condition")
+            named = shortened(self.missing, NAMED, separator="; ", noun="condition")
+            texts.append(f"{conditions} of A not measured in B: {named}")
+        return ": ".join([head, "; ".join(texts)])
 
 
 def felt(kind: Kind) -> Sequence[str]:

@@ -9,7 +9,7 @@ changes all loads of a run alike, as a slower machine or a drift does, cancels o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Never
@@ -204,8 +204,8 @@ def changes(a: Side, b: Side, found: Matched, metric: str, certainty: Certainty)
     All verdicts pay for each other, and sizes that are told of them have intervals that cover after that choice
     (`analysis.statistics.compare.told`), also in the metric's unit; those relative to baselines pay among themselves.
 
-    RecordsError when A has no value of the metric, or the machine kept all of B from counting. Where else B has none, a
-    condition is lost, unless the machine kept it from counting, or B was run without vitals.
+    RecordsError when A has no value of the metric, or machine and testbed kept all of B from counting. Where else B has
+    none, a condition is lost, unless they kept it from counting, or B was run without vitals.
     """
     _refuse_without(a, metric)
     if b.sifted.lost_to_the_machine:
@@ -245,11 +245,11 @@ def changes(a: Side, b: Side, found: Matched, metric: str, certainty: Certainty)
             ),
             difference=None
             if why
-            else difference(*samples, chosen if judgement.q < ALPHA else certainty.confidence),
+            else difference(*by_level, chosen if judgement.q < ALPHA else certainty.confidence),
             unmeasured=why or ("" if samples[1].size else blind or b.sifted.unmeasured(pair[1]["cell"])),
         )
-        for number, (pair, samples, why, (comparison, judgement)) in enumerate(
-            zip(found.pairs, values, absent, said, strict=True)
+        for number, (pair, samples, by_level, why, (comparison, judgement)) in enumerate(
+            zip(found.pairs, values, levels, absent, said, strict=True)
         )
     )
 
@@ -301,52 +301,55 @@ def _blocks(side: Side, metric: str) -> Blocks:
     return Blocks(counted if metric in counted else counted.assign(**{metric: math.nan}), metric)
 
 
-def direction_alone(a: Sample, b: Sample, certainty: Certainty) -> Comparison:
+def direction_alone(a: Levels, b: Levels, certainty: Certainty) -> Comparison:
     """Of values among which there is one of 0 or less: no ratio, but the p-value of the direction of their difference,
     so that it pays for others as they do for it.
     """
-    if not a.size or not b.size or min(a.min(), b.min()) > 0:
+    if not _without_ratio(a, b):
         return NOTHING
-    of = welch(b, a)
+    of, _ = _apart(a, b)
     return replace(NOTHING, p=certainty.p(min(1.0, 2 * min(of.p_not_above(0.0), of.p_not_below(0.0)))))
 
 
 def _compared(a: Levels, b: Levels, certainty: Certainty) -> Comparison:
     """Two runs' times by machine or lane; without any, or with a value of 0 or less, there is no ratio."""
-    every = _pooled(a), _pooled(b)
-    if not all(each.size for each in every) or min(each.min() for each in every) <= 0:
-        return direction_alone(*every, certainty)
+    if not a or not b or _without_ratio(a, b):
+        return direction_alone(a, b, certainty)
     logs_a, logs_b = ({name: np.log(values) for name, values in of.items()} for of in (a, b))
-    return _apart(logs_a, logs_b, certainty)
+    return _described(logs_a, logs_b, certainty)
 
 
-def _apart(a: Levels, b: Levels, certainty: Certainty) -> Comparison:
-    """How far B lies above A, both independent. Machines or lanes that both runs have are set against themselves: of
-    which blocks each makes is chance, and one may be the faster.
+def _without_ratio(a: Levels, b: Levels) -> bool:
+    """Whether both have values, among which there is one of 0 or less."""
+    return bool(a) and bool(b) and min(float(pooled(of).min()) for of in (a, b)) <= 0
+
+
+def _described(a: Levels, b: Levels, certainty: Certainty) -> Comparison:
+    """How far the logarithms of B lie above those of A, as a ratio."""
+    statistic, n = _apart(a, b)
+    return described(statistic, n, 2, certainty)
+
+
+def _apart(a: Levels, b: Levels) -> tuple[Statistic, int]:
+    """How far B lies above A, both independent, and by how many values. Machines or lanes that both have are set
+    against themselves: of which blocks each makes is chance, and one may be the faster.
     """
     shared = [name for name in a if name in b and min(a[name].size, b[name].size) >= LEAST_PAIRS]
     parts = [welch(b[name], a[name]) for name in shared]
     if len(parts) > 1 and all(math.isfinite(part.centre) for part in parts):
-        n = min(sum(of[name].size for name in shared) for of in (a, b))
-        return described(mean_of(parts, random=False), n, 2, certainty)
-    every_a, every_b = _pooled(a), _pooled(b)
-    return described(welch(every_b, every_a), min(every_a.size, every_b.size), 2, certainty)
+        return mean_of(parts, random=False), min(sum(of[name].size for name in shared) for of in (a, b))
+    every_a, every_b = pooled(a), pooled(b)
+    return welch(every_b, every_a), min(every_a.size, every_b.size)
 
 
-def _pooled(levels: Levels) -> Sample:
+def pooled(levels: Levels) -> Sample:
+    """The values of all machines and lanes."""
     return np.concatenate([*levels.values(), np.array([])])
 
 
-def difference(
-    a: Sample, b: Sample, confidence: float, of: Callable[[Sample, Sample], Statistic] = welch
-) -> Distance | None:
-    """Of values among which there is one of 0 or less; None where there is a ratio, or nothing to compare.
-
-    `of`: the statistic of B less A.
-    """
-    if not a.size or not b.size or min(a.min(), b.min()) > 0:
-        return None
-    return Distance.of(of(b, a), confidence)
+def difference(a: Levels, b: Levels, confidence: float) -> Distance | None:
+    """B less A, of values among which there is one of 0 or less; None where there is a ratio, or nothing to compare."""
+    return Distance.of(_apart(a, b)[0], confidence) if _without_ratio(a, b) else None
 
 
 def _relatives(
@@ -362,7 +365,7 @@ def _relatives(
         a, b = (
             each.by_run(mine["cell"], its["cell"]) for each, mine, its in zip(blocks, pair, base, strict=True)
         )
-        comparison = _apart(a, b, certainty) if a and b else NOTHING
+        comparison = _described(a, b, certainty) if a and b else NOTHING
         comparisons[number] = (base[0], comparison)
     said = _told([comparison for _, comparison in comparisons.values()], certainty)
     return {

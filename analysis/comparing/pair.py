@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import pandas as pd
 
 from analysis.claims.claimresult import ClaimRow, ClaimVerdict, of_as_many_pages, retold, side_text
 from analysis.claims.claims import claim_key, claims_of, evaluated
@@ -20,13 +20,16 @@ from analysis.claims.measured import Measured
 from analysis.comparing.answers import Answered, AnswersJson, Place, answers_json, dimensions_json, felt
 from analysis.comparing.between import (
     Change,
+    Levels,
     changes,
     difference,
     direction_alone,
     median,
+    pooled,
     vitals_missing,
 )
 from analysis.comparing.matching import ConditionRow, Matched, Side, matched, varying
+from analysis.evaluation.explored import CellFloors, cell_floors
 from analysis.evaluation.results import Results, evaluate
 from analysis.labels import words
 from analysis.labels.conditions import FOLLOWERS
@@ -53,7 +56,7 @@ from analysis.statistics.compare import (
     level_of_choice,
 )
 from harness.errors import RecordsError
-from harness.model.condition import EVERY_DIMENSION, OF_LINKS, value
+from harness.model.condition import AGAIN, EVERY_DIMENSION, OF_LINKS, value
 from harness.model.kind import Kind, main_metric
 from harness.model.variant import PLAIN
 from harness.study.budget import PageBudget
@@ -82,10 +85,15 @@ def claim_changes(claims: Sequence[Claim], a: Side, b: Side, certainty: Certaint
     counts. Those that changed are picked out, so their intervals are those of this choice, too: they need not exclude 1
     where a direction is told.
     """
-    before = {_key(row): row for row in evaluated(claims, _measured(a, certainty), beforehand=False)}
-    measured = _measured(b, certainty)
-    like = _at_settings(before, claims, measured.conditions)
-    after = {_key(row): row for row in evaluated(claims, measured, beforehand=False, like=like)}
+    measured, other = _measured(a, certainty), _measured(b, certainty)
+    before = {
+        _key(row): row for row in evaluated(claims, measured, _floors(a, claims, measured), beforehand=False)
+    }
+    like = _at_settings(before, claims, other.conditions)
+    after = {
+        _key(row): row
+        for row in evaluated(claims, other, _floors(b, claims, other), beforehand=False, like=like)
+    }
     both = [
         ClaimChange(row, of_as_many_pages(after[key], row, certainty.margin))
         for key, row in before.items()
@@ -125,6 +133,16 @@ def _measured(side: Side, certainty: Certainty) -> Measured:
     missing = {condition.cell: str(condition) for condition in uncounted(side.cells, side.sifted, columns)}
     late = all_late(side.cells, side.sifted, columns)
     return Measured(side.cells, side.sifted.by_metric, certainty, missing, late)
+
+
+def _floors(side: Side, claims: Sequence[Claim], measured: Measured) -> Mapping[str, CellFloors]:
+    """The floors of a run by metric, as its own report has them."""
+    every = pd.DataFrame([*side.conditions, *side.again]).assign(place=0)
+    every[AGAIN] = [False] * len(side.conditions) + [True] * len(side.again)
+    return {
+        metric: cell_floors(every, side.columns, measured.blocks(metric), measured.certainty)
+        for metric in {claim.metric for claim in claims if not claim.is_budget}
+    }
 
 
 def _key(row: ClaimRow) -> tuple[Any, ...]:
@@ -180,8 +198,8 @@ def compare_runs(
     next, as `metric 2 of 5`. What A has and B lacks is compared, too: it is lost. Vitals of a B that was run without
     them are not compared.
 
-    RecordsError when they are of different kinds, or nothing can be compared; StudyError when the kind has no such
-    metric that is a number.
+    Conditions of A alone are named, and not known against a bound. RecordsError when they are of different kinds, or
+    nothing can be compared; StudyError when the kind has no such metric that is a number.
     """
     kind = kind_of(runs)
     refuse_some_observed_at_a_cost(runs)
@@ -215,6 +233,7 @@ def compare_runs(
             ),
             lacking=lacking,
             unseen=unseen,
+            missing=tuple(name_of(condition, conditions) for condition in conditions.only[0]),
             certainty=certainty,
         ),
         claims=claim_changes(claims_of(runs, sides[0].dimensions), *sides, certainty),
@@ -325,7 +344,8 @@ class VersusJson(AnswersJson):
     cautions: list[str]
     """what was odd about reading the run, and with what else it went on"""
     files: list[dict[str, Any]] | None
-    """files that differ: `url`, bytes of its body in `a` and `b`, whether it has the `same_body`; null of a run told again"""
+    """files that differ: `url`, bytes of its body in `a` and `b`, whether it is the `same_body`; null of a run told
+    again"""
     budget: list[dict[str, str]]
     """what became of the budget of B: `claim`, `verdict`, `sentence`"""
 
@@ -398,9 +418,7 @@ def read_versus(
             raise RecordsError(f"{run} did not ask for {name}; it compares: {', '.join(claimed)}")
     wanted = list(metrics) or claimed
     observed = [
-        name
-        for name in wanted
-        if any(_samples(row, results)[0].size for row in rows if row.claim.metric == name)
+        name for name in wanted if any(_samples(row, results)[0] for row in rows if row.claim.metric == name)
     ]
     judged = list(zip(rows, _judgements(rows, results), strict=True))
     places = {
@@ -438,13 +456,14 @@ def _name(side: Mapping[str, Any], results: Results) -> str:
     return str(page) if variant == PLAIN else f"{page}:{variant}"
 
 
-def _samples(row: ClaimRow, results: Results) -> tuple[np.ndarray, np.ndarray]:
-    """The values of A and of B."""
+def _samples(row: ClaimRow, results: Results) -> tuple[Levels, Levels]:
+    """The values of A and of B. They stand in the same blocks, so that those of all lanes are one sample."""
     ((b, a),) = row.pairs
     if row.claim.metric not in results.sifted.by_metric or a is None:
-        return np.array([]), np.array([])
+        return {}, {}
     blocks = Blocks(results.sifted.by_metric, row.claim.metric)
-    return blocks.values(a), blocks.values(b)
+    of_a, of_b = ({"": values} if (values := blocks.values(cell)).size else {} for cell in (a, b))
+    return of_a, of_b
 
 
 def _judgements(rows: Sequence[ClaimRow], results: Results) -> list[Judgement]:
@@ -460,7 +479,8 @@ def _judgements(rows: Sequence[ClaimRow], results: Results) -> list[Judgement]:
 
 
 def _change(row: ClaimRow, judgement: Judgement, results: Results) -> Change:
-    a, b = _samples(row, results)
+    levels = _samples(row, results)
+    a, b = map(pooled, levels)
     known = row.absence is None
     return Change(
         condition=row.setting,
@@ -470,6 +490,6 @@ def _change(row: ClaimRow, judgement: Judgement, results: Results) -> Change:
         comparison=(row.comparison or NOTHING) if known else NOTHING,
         judgement=judgement if known else UNTOLD,
         floor=row.floor,
-        difference=difference(a, b, results.certainty.confidence) if known else None,
+        difference=difference(*levels, results.certainty.confidence) if known else None,
         unmeasured=str(row.absence or "") or ("" if b.size else results.sifted.unmeasured(row.pairs[0][0])),
     )

@@ -83,6 +83,8 @@ def _column(records: pd.DataFrame, name: str) -> pd.Series[Any]:
     return records[name] if name in records else pd.Series(None, index=records.index, dtype="object")
 
 
+# No page is to blame for it, and a wait does not mend it.
+OF_THE_TESTBED = frozenset({Outcome.TESTBED_FAILED.value})
 PAGE = ("page", "variant", *OF_VARIANTS, CACHE)
 PAGE_ON_A_DEVICE = (*PAGE, "device")
 PAGE_IN_AN_ENGINE = (*PAGE_ON_A_DEVICE, "engine")
@@ -184,18 +186,22 @@ class Sifted:
         return {rule.name: int(counts.get(rule.name, 0)) for rule in self.rules}
 
     @property
+    def _of_the_machine(self) -> frozenset[str]:
+        """The rules that blame the machine or the testbed. An engine that is not there is a testbed that failed."""
+        return OF_THE_TESTBED.union(rule.name for rule in self.rules if rule.machine)
+
+    @property
     def lost_to_the_machine(self) -> bool:
-        """Whether nothing counts, and nothing but the machine was at fault."""
-        at_fault = {rule.name for rule in self.rules if not rule.machine}
-        return self.by_metric.empty and at_fault.isdisjoint(self.excluded["excluded_by"])
+        """Whether nothing counts, and nothing but the machine or the testbed was at fault."""
+        return self.by_metric.empty and self._of_the_machine.issuperset(self.excluded["excluded_by"])
 
     def unmeasured(self, cell: int) -> str:
-        """Why nothing is known of a condition, where nothing but the machine was at fault: `6 of 6 attempts left out:
-        busy-machine`. Else empty.
+        """Why nothing is known of a condition, where nothing but the machine or the testbed was at fault: `6 of 6
+        attempts left out: busy-machine`. Else empty.
         """
         by_rule = self.excluded.loc[self.excluded["cell"] == cell, "excluded_by"].value_counts()
-        of_the_machine = UNMEASURABLE.union(rule.name for rule in self.rules if rule.machine)
-        if by_rule.empty or (self.kept["cell"] == cell).any() or not of_the_machine.issuperset(by_rule.index):
+        blamed = UNMEASURABLE | self._of_the_machine
+        if by_rule.empty or (self.kept["cell"] == cell).any() or not blamed.issuperset(by_rule.index):
             return ""
         return left_out_text(by_rule.to_dict(), int(by_rule.sum()))
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MOST_PERCENT = 1_000.0
 CODES = (
     "Exit codes of --fail-on: 0 no difference is above the bound, 1 one is, 4 not known (an interval lies above the "
-    "bound in part, or there are too few trials)."
+    "bound in part, there are too few trials, or B was not measured where A was)."
 )
 
 
@@ -68,8 +68,8 @@ def add_judging(parser: argparse.ArgumentParser) -> None:
         "--fail-on",
         metavar="PERCENT",
         help="end with 1 when B is worse (slower, more, a lower rate) by more than this or has no data any more: when "
-        "the whole interval of a difference lies above; with 4 when one lies above in part. A bound of 0 takes any "
-        "worsening",
+        "the whole interval of a difference lies above; with 4 when one lies above in part, or B was not measured "
+        "where A was. A bound of 0 takes any worsening",
     )
     parser.add_argument(
         "--html", type=new_file, metavar="FILE", help="also write a page with waterfalls side by side"

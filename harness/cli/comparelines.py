@@ -26,6 +26,7 @@ from harness.model.kind import main_metric
 WIDTH = 100
 DIFFERENCES_SHOWN, CONDITIONS_SHOWN = 20, 8
 PLACES_TOLD = 4  # in every metric; of more, what changed
+ONLY_IN_A = "this condition of A was not measured in B"
 
 
 def compared(pair: RunPair, limit: float | None) -> Iterator[str]:
@@ -67,7 +68,9 @@ def wrapped(texts: Iterable[str]) -> Iterator[str]:
 
 
 def cases(answers: Answered, limit: float) -> Iterator[Case]:
-    """A difference as a case for CI: it fails above the bound, and is skipped while that is not known."""
+    """A difference as a case for CI: it fails above the bound, and is skipped while that is not known. A condition that
+    B has not is a skipped case, too.
+    """
     endings = {Bounded.WITHIN: Ending.PASSED, Bounded.ABOVE: Ending.FAILED, Bounded.UNKNOWN: Ending.SKIPPED}
     for place in answers.places:
         for change in place.changes:
@@ -76,6 +79,8 @@ def cases(answers: Answered, limit: float) -> Iterator[Case]:
             told = f"{sentence(change, answers.margin)}: {against_text(change, limit)}"
             ending = Ending.ERROR if change.lost else endings[change.against(limit)]
             yield Case(name, ending, told, verdict_text(change))
+    for name in answers.missing:
+        yield Case(name, Ending.SKIPPED, ONLY_IN_A, "not known")
 
 
 def _telling(place: Place, answers: Answered) -> tuple[Change, ...]:

@@ -34,7 +34,8 @@ def change(
 def of_values(a: Sequence[float], b: Sequence[float], metric: str = "tbt_ms", among: int = 1) -> Change:
     """Values among which there is a 0, judged with others of which nothing is known."""
     one, other = np.array(a), np.array(b)
-    _, judgement = told([direction_alone(one, other, Certainty()), *[NOTHING] * (among - 1)])[0]
+    sides = {"": one}, {"": other}
+    _, judgement = told([direction_alone(*sides, Certainty()), *[NOTHING] * (among - 1)])[0]
     medians = float(np.median(one)), float(np.median(other))
     return Change(
         {},
@@ -43,7 +44,7 @@ def of_values(a: Sequence[float], b: Sequence[float], metric: str = "tbt_ms", am
         medians,
         NOTHING,
         judgement,
-        difference=difference(one, other, 0.95),
+        difference=difference(*sides, 0.95),
     )
 
 
@@ -113,6 +114,20 @@ def test_a_difference_without_a_ratio_pays_for_the_others() -> None:
     assert (fewer.against(3), against_text(fewer, 3)) == (Bounded.UNKNOWN, "above 3 %, but no finding")
     better = of_values(b, a, among=20)
     assert better.against(3) is Bounded.WITHIN
+
+
+def test_a_condition_that_b_has_not_is_not_known_to_be_within() -> None:
+    alike, slower = (Place("one", (change(factor),)) for factor in (1.0, 1.5))
+    answers = Answered(Kind.LOAD, ("one", "two"), 0.03, (alike,), missing=("two, h2", "two, http1"))
+    assert answers.outcome(20) is Bounded.UNKNOWN
+    assert answers_json(answers, 20)["outcome"] == "not known"
+    assert answers.bound_text(20) == (
+        "--fail-on 20 %: not known, exit code 4: 2 conditions of A not measured in B: two, h2; two, http1"
+    )
+    assert "1 of 1: one: load, above 0 % in part" in answers.bound_text(0)
+    assert answers.bound_text(0).endswith("; 2 conditions of A not measured in B: two, h2; two, http1")
+    assert replace(answers, places=(slower,)).outcome(20) is Bounded.ABOVE
+    assert replace(answers, missing=()).outcome(20) is Bounded.WITHIN
 
 
 def test_a_few_ms_of_blocked_time_are_within_every_bound() -> None:

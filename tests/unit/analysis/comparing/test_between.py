@@ -124,6 +124,27 @@ def test_lanes_of_unlike_speed_move_no_ratio_by_their_shares(tmp_path: Path) -> 
     assert min(change.comparison.ratio for change in changed(a, b)) < 0.97
 
 
+def test_lanes_of_unlike_speed_move_no_difference_by_their_shares(tmp_path: Path) -> None:
+    """Of values with a 0, which have no ratio: of A's blocks the slow lane makes 4 of 20, of B's 16."""
+    a, b = two_runs(tmp_path, study=replace(STUDY, trials=20, pages=("one",), rtts_ms=(50.0,)))
+
+    def made(record: dict[str, Any], slow: int) -> dict[str, Any]:
+        lane = 2 if record["block"] <= slow else 1
+        blocked = 4.0 * (record["block"] % 3) + (90.0 if lane == 2 else 0.0)
+        return record | {"lane": lane, "lanes": 2, "tbt_ms": blocked}
+
+    edit(a, partial(made, slow=4))
+    edit(b, partial(made, slow=16))
+    for change in changed(a, b, "tbt_ms"):
+        assert change.n == (20, 20)
+        assert change.verdict is Verdict.UNKNOWN
+        assert change.difference is not None
+        assert change.difference.value == pytest.approx(0, abs=2)
+        assert change.difference.low < 0 < change.difference.high < 10
+    edit(b, lambda record: record | {"lane": record["lane"] + 2, "lanes": 4})  # nobody in common
+    assert {change.verdict for change in changed(a, b, "tbt_ms")} == {Verdict.SLOWER}
+
+
 def test_a_first_paint_that_some_loads_did_not_come_to_is_not_known(tmp_path: Path) -> None:
     """Neither that it went, nor that it is within a bound."""
     a, b = two_runs(tmp_path)
@@ -304,15 +325,28 @@ def late(record: dict[str, Any]) -> dict[str, Any]:
     return record | {"foreign_cpu_share": 0.6, "client_thread_late_ms": record["plt_ms"] * 0.5}
 
 
-def test_what_the_machine_kept_from_counting_is_not_lost(tmp_path: Path) -> None:
+def without_an_engine(record: dict[str, Any]) -> dict[str, Any]:
+    """The attempt where the engine is not installed, or its testbed failed."""
+    return record | {"outcome": "testbed-failed", "plt_ms": None}
+
+
+@pytest.mark.parametrize(
+    ("kept", "rule"), [(late, "busy-machine"), (without_an_engine, "testbed-failed")], ids=["late", "failed"]
+)
+def test_what_machine_and_testbed_kept_from_counting_is_not_lost(
+    kept: Callable[[dict[str, Any]], dict[str, Any]], rule: str, tmp_path: Path
+) -> None:
     a, b = two_runs(tmp_path)
     hit = {"protocol": "h2", "page": "one"}
-    edit(b, lambda record: late(record) if hit.items() <= record["condition"].items() else record)
+    edit(b, lambda record: kept(record) if hit.items() <= record["condition"].items() else record)
     told = [change for change in changed(a, b) if hit.items() <= change.condition.items()]
     assert {change.n for change in told} == {(8, 0)}
     (why,) = {change.unmeasured for change in told}
-    assert tells([why], "8 of 8", "left out", "busy-machine")
+    assert tells([why], "8 of 8", "left out", rule)
     assert {(change.lost, change.against(1000)) for change in told} == {(False, Bounded.UNKNOWN)}
+    edit(b, kept)
+    with pytest.raises(RecordsError, match=rf"/b: no trial counts, 128 of 128 .*{rule}"):
+        changed(a, b)
 
 
 def test_what_did_not_load_as_well_is_lost(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from analysis.statistics.compare import Certainty, Verdict
 from harness.errors import RecordsError
 from harness.study.claim import Claim
 from tests.facts import tells
-from tests.unit.analysis.runpairs import STUDY, claim_all, edit, slower, two_runs
+from tests.unit.analysis.runpairs import STUDY, claim_all, edit, measured_twice, slower, two_runs
 from tests.unit.analysis.synthetic import Synthetic
 
 SMALL = replace(STUDY, pages=("one",))
@@ -81,6 +81,22 @@ def test_runs_without_a_change_change_no_verdict(tmp_path: Path) -> None:
     for run in (a, b):
         claim_all(run, EXPECTED, TOLD, STEADY)
     assert asked(a, b) == ClaimChanges(6, ())
+
+
+def test_each_run_is_judged_by_its_own_floor_as_its_report_does(tmp_path: Path) -> None:
+    a, b = two_runs(tmp_path, study=SMALL)
+    for run in (a, b):
+        claim_all(run, EXPECTED)
+    measured_twice(a, 1.2)
+    found = asked(a, b)
+    assert len(found.changed) == 2
+    for change, told in zip(found.changed, evaluate([load(a)]).claims, strict=True):
+        assert change.a.verdict is told.verdict is ClaimVerdict.UNKNOWN
+        assert change.a.floor == pytest.approx(told.floor) == pytest.approx(1.2)
+        assert tells([change.a.sentence], "no finding", "below the floor")
+        assert (change.b.verdict, change.b.floor) == (ClaimVerdict.HOLDS, None)
+    measured_twice(b, 1.2)
+    assert asked(a, b) == ClaimChanges(2, ())
 
 
 def test_an_older_run_answers_the_claims_of_the_other(tmp_path: Path) -> None:

@@ -156,6 +156,39 @@ def test_a_run_that_never_paints_or_never_loads_fails(
     assert "<error" in file.read_text()
 
 
+def test_what_b_lacks_of_the_conditions_of_a_is_not_known(tmp_path: Path, capsys: Capture) -> None:
+    a, b = two_runs(tmp_path, study=SMALL)
+    edit(b, lambda each: None if each["condition"]["protocol"] == "h2" else each)
+    asked, file = ("--metric", "plt_ms", "--fail-on", "20"), tmp_path / "compare.xml"
+    code, out, _ = said(capsys, a, b, *asked, "--junit", file)
+    names = ["one, h2, 10mbps-50ms", "one, h2, 10mbps-100ms"]
+    assert code == 4
+    told = " ".join(out.split())
+    assert tells(told, "only in A", *names)
+    assert tells(told[told.rindex("--fail-on") :], "not known", "2 conditions of A not measured in B", *names)
+    (suite,) = ElementTree.parse(file).getroot()  # noqa: S314  # we wrote it
+    assert [case.get("name") for case in suite if case.find("skipped") is not None] == names
+    code, out, _ = said(capsys, a, b, *asked, "--json")
+    assert (code, json.loads(out)["outcome"]) == (4, "not known")
+    assert said(capsys, b, a, *asked)[0] == 0
+
+
+def test_an_engine_that_the_machine_of_b_lacks_is_not_known(tmp_path: Path, capsys: Capture) -> None:
+    a, b = two_runs(tmp_path, study=SMALL)
+    failed = {"outcome": "testbed-failed", "plt_ms": None}
+    edit(b, lambda each: each | (failed if each["condition"]["protocol"] == "h2" else {}))
+    file = tmp_path / "compare.xml"
+    code, out, _ = said(capsys, a, b, "--metric", "plt_ms", "--fail-on", "20", "--junit", file)
+    assert code == 4
+    assert tells(out, "load, not measured in B", "8 of 8", "left out: testbed-failed")
+    (suite,) = ElementTree.parse(file).getroot()  # noqa: S314  # we wrote it
+    assert (suite.get("errors"), suite.get("skipped")) == ("0", "2")
+    edit(b, lambda each: each | failed)
+    assert tells(
+        refused(capsys, a, b), "no trial counts", "64 of 64", "testbed-failed", "run the study again"
+    )
+
+
 def test_json_is_all_of_the_output(tmp_path: Path, capsys: Capture) -> None:
     a, b = two_runs(tmp_path, slower(1.06, protocol="h2"), SMALL)
     code, out, err = said(capsys, a, b, "--json", "--fail-on", "3")

@@ -42,3 +42,9 @@ def test_a_case_for_ci_that_fails_is_of_no_unknown_kind() -> None:
     told = {case.name: (case.ending, case.kind) for case in cases(answers_of(BLOCKED, LOST), 3)}
     assert told["place 1: blocked time"] == (Ending.FAILED, "slower")
     assert told["place 2: largest paint"] == (Ending.ERROR, "no data in B")
+
+
+def test_a_condition_that_b_has_not_is_a_skipped_case() -> None:
+    *others, case = cases(replace(answers_of(QUIET), missing=("two, h2",)), 3)
+    assert (case.name, case.ending) == ("two, h2", Ending.SKIPPED)
+    assert others == list(cases(answers_of(QUIET), 3))
