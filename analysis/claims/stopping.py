@@ -10,8 +10,8 @@ runs.
 
 Every claim of the study, or of one without any every published one, is judged in each of its settings. A condition
 needs no more trials when all settings that it is part of are narrow enough; one that belongs to no claim, when all
-others need none. A baseline that is measured twice ends with itself. Without claims nothing can be narrow enough. Nor can a published value of a crowd at
-some number of users: it is read off the buckets of trials, which no look does.
+others need none. A baseline that is measured twice ends with itself. Without claims nothing can be narrow enough. Nor
+can a published value of a crowd at some number of users: it is read off the buckets of trials, which no look does.
 """
 
 from __future__ import annotations
