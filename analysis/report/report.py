@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,6 +47,8 @@ PLACED = (
     *("comparisons", "effects", "compressions", "loads-that-differ"),
     *("crowds", "rates"),
 )
+FORMATS = {"tables": table.FORMATS, "figures": tuple(plots.NO_DATE)}  # by the folder that the files are in
+LINK = re.compile(r'<a href="(tables|figures)/([\w.-]+)\.\w+">[A-Z]+</a>')
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,8 @@ def build(
     budget: PageBudget | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Report:
-    """Write report.html, figures/, tables/ and records.parquet into `out`, and the paper into `paper_dir`.
+    """Write report.html, figures/, tables/ and records.parquet into `out`, and the paper into `paper_dir`. Tables and
+    figures of an earlier report in `out` that this one has not are removed.
 
     `out` is the directory of the first run unless given; without `paper_dir` there is no paper. `read` reads a run.
     `budget`: what runs are held to beside their claims. `tell` is told what is being made. Works on a run that is still
@@ -159,8 +162,26 @@ def _write(
     )
     drawn = _draw(results, directory / "figures", tell)
     path = directory / "report.html"
-    path.write_text(render(results, tables, drawn), encoding="utf-8")
+    page = render(results, tables, drawn)
+    _remove_others(
+        directory, {*(("tables", made.name) for made in tables), *(("figures", made.name) for made in drawn)}
+    )
+    path.write_text(page, encoding="utf-8")
     return path, drawn
+
+
+def _remove_others(directory: Path, written: Collection[tuple[str, str]]) -> None:
+    """Remove the tables and figures, by folder and name, that an earlier report links to, or that bear the name of one
+    of our tables, and that were not written now. Other files are the user's own, and so may a folder be that is a link.
+    """
+    page = directory / "report.html"
+    earlier = page.read_text(encoding="utf-8", errors="replace") if page.is_file() else ""
+    ours = {*LINK.findall(earlier), *(("tables", name) for name in PLACED)}
+    for folder, name in ours.difference(written):
+        for suffix in FORMATS[folder]:
+            path = directory / folder / f"{name}.{suffix}"
+            if path.is_file() and not path.parent.is_symlink():
+                path.unlink()
 
 
 def _draw(results: Results, directory: Path, tell: Callable[[str], None]) -> list[Figure]:

@@ -30,6 +30,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # 
 _MARKDOWN = re.compile(r"[\\`*|$~]|<(?=[A-Za-z/!?])|&(?=#?\w+;)|(?<!\w)_|_(?!\w)|(?<=\])[(\[]")
 
 
+FORMATS = ("csv", "md", "tex")  # of its files
 MOST_SHOWN = 500  # rows in the page: of a longer table a summary, or its first rows
 FIRST_SHOWN = 50
 LONGEST_ON_ONE_LINE, WIDEST_HEAD = 40, 12  # characters of a cell and of a head, where columns can be wrapped
@@ -236,7 +237,7 @@ def escape_markdown(text: str) -> str:
 def write(table: Table, directory: Path) -> None:
     """name.csv, name.md and name.tex in `directory`."""
     directory.mkdir(parents=True, exist_ok=True)
-    for suffix, text in (("csv", to_csv(table)), ("md", to_markdown(table)), ("tex", to_latex(table))):
+    for suffix, text in zip(FORMATS, (to_csv(table), to_markdown(table), to_latex(table)), strict=True):
         (directory / f"{table.name}.{suffix}").write_text(text, encoding="utf-8")
 
 

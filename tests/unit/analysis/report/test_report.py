@@ -233,6 +233,33 @@ def test_runs_are_pooled_and_blocks_stay_apart(tmp_path: Path) -> None:
     assert 'id="table-claims-by-run"' in text(runs[0])
 
 
+def beside(run: Path) -> set[str]:
+    """The tables and figures of a report."""
+    return {f"{folder}/{path.name}" for folder in ("tables", "figures") for path in (run / folder).iterdir()}
+
+
+def test_files_of_an_earlier_report_go_and_those_of_the_user_stay(tmp_path: Path) -> None:
+    made = replace(ONE_PAGE, rtts_ms=(20.0,), trials=3)
+    a = made.write(tmp_path / "a")
+    b = replace(made, pages=("dummy-2012", "other"), seed=1).write(tmp_path / "b")
+    build([a])
+    alone = beside(a)
+    build([a, b])
+    more = beside(a) - alone
+    assert {path.partition("/")[0] for path in more} == {"tables", "figures"}
+    assert "tables/claims-by-run.tex" in more
+    own = {"tables/notes.md", "tables/claims-2.csv", "figures/head-2.svg", "figures/claims.txt"}
+    for path in (*own, "tables/claims-of-all.md"):  # the last one as an earlier version left it
+        (a / path).write_text("mine")
+    build([a])
+    assert beside(a) == alone | own
+    elsewhere = (a / "tables").rename(tmp_path / "elsewhere")
+    (a / "tables").symlink_to(elsewhere)
+    (elsewhere / "claims-by-run.csv").write_text("mine")
+    build([a])
+    assert (elsewhere / "claims-by-run.csv").is_file()
+
+
 def test_three_runs_show_how_much_runs_differ(tmp_path: Path) -> None:
     made = replace(ONE_PAGE, rtts_ms=(20.0,), run_noise=0.02)
     runs = [replace(made, seed=seed).write(tmp_path / f"run-{seed}") for seed in (1, 2, 3)]
