@@ -256,21 +256,27 @@ def test_an_authority_that_is_not_trusted_is_an_error(tmp_path: Path, protocol: 
     assert (record.reason or "").startswith("the page was not loaded: ")
 
 
-def test_a_browser_that_uses_the_link_before_it_is_asked_for_the_page_is_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Firefox as another distribution starts it: with a word to somebody else."""
-    wrapper = tmp_path / PROGRAM.name
-    wrapper.write_text(f'#!/bin/bash\necho early >/dev/udp/10.0.0.1/9\nexec {PROGRAM} "$@"\n')
+def loaded_behind(line: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Record:
+    """A trial with a Firefox before which a shell does this."""
+    folder.chmod(0o777)
+    wrapper = folder / PROGRAM.name
+    wrapper.write_text(f'#!/bin/bash\n{line}\nexec {PROGRAM} "$@"\n')
     wrapper.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    archives = {"small": small_site(tmp_path)}
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    archives = {"small": small_site(folder)}
 
     def run() -> Record:
         with lab(archives) as opened:
             return trial(opened, 1, cell("small"))
 
-    record = inside(run)
+    return inside(run)
+
+
+def test_a_browser_that_uses_the_link_before_it_is_asked_for_the_page_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Firefox as another distribution starts it: with a word to somebody else."""
+    record = loaded_behind("echo early >/dev/udp/10.0.0.1/9", tmp_path, monkeypatch)
     assert record.outcome is Outcome.TESTBED_FAILED, record.reason
     assert tells([record.reason or ""], "1 packet left the client", "before the page was asked for")
 
@@ -278,18 +284,8 @@ def test_a_browser_that_uses_the_link_before_it_is_asked_for_the_page_is_found(
 def test_a_firefox_that_stands_still_as_it_starts_is_started_once_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tmp_path.chmod(0o777)
-    wrapper, seen = tmp_path / PROGRAM.name, tmp_path / "seen"
-    wrapper.write_text(f'#!/bin/bash\nmkdir {seen} && exec sleep 600\nexec {PROGRAM} "$@"\n')
-    wrapper.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    archives = {"small": small_site(tmp_path)}
-
-    def run() -> Record:
-        with lab(archives) as opened:
-            return trial(opened, 1, cell("small"))
-
-    record = inside(run)
+    seen = tmp_path / "seen"
+    record = loaded_behind(f"mkdir {seen} && exec sleep 600", tmp_path, monkeypatch)
     assert seen.exists()
     assert (record.outcome, record.reason) == (Outcome.OK, None)
 
