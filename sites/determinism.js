@@ -8,7 +8,8 @@
 // frame more or less reads the same (Firefox's resistFingerprinting has steps of that size; pages bear it). It is never
 // ahead of the browser's own and at most 30 s behind. A script that asks again within a millisecond, waiting in a loop,
 // sees the time pass, in steps of 10 ms. `performance.timeOrigin` is the recording's, all else of `performance` is
-// untouched. Workers, and empty documents that scripts make (about:blank, srcdoc), have no such script.
+// untouched. Workers, and empty documents that scripts make (about:blank, srcdoc), have no such script. It takes its
+// element out of the document again, so that the first element and the first script are the page's.
 //
 // The historical engine (of 2016) has neither `Proxy`, so that an ordinary function stands for `Date`, nor `Crypto`,
 // `crypto.randomUUID` and `performance.timeOrigin`, which it goes on without.
@@ -128,5 +129,11 @@
       return d ? e + new D(d).toUTCString() : a
     }))
   };
-  O.defineProperty(w.Document.prototype, "cookie", k)
+  O.defineProperty(w.Document.prototype, "cookie", k);
+
+  // The element goes: React's `hydrateRoot(document)` compares the whole document with what the page sent, and scripts
+  // look for `document.scripts[0]`. Anywhere else than first in the head it is jQuery's, which takes it out itself.
+  var H = w.document,
+    E = H.currentScript;
+  if (E) if (E == H.head.firstChild) E.remove()
 })(window, RECORDED_MS, SEED)

@@ -3,8 +3,9 @@
 Links (absolute http and https URLs) get the scheme of the replay, so that a page recorded over https loads
 over plain http and the reverse, and no link points where the testbed has no server. A default port that a link
 names goes with its scheme. Namespace identifiers, which look like links and are compared letter by letter, stay. A
-changed script or style sheet has another digest: subresource integrity follows it. Every regular expression here is
-linear: what it may repeat is bounded, or cannot start anew within itself.
+changed script or style sheet has another digest: subresource integrity follows it. A script that is a data URL in a
+document (base64) is changed as it would be in its element. Every regular expression here is linear: what it may repeat
+is bounded, or cannot start anew within itself.
 
 A script, the first of every document, makes chance and the date the same at every load; determinism.js says how.
 """
@@ -15,11 +16,12 @@ import base64
 import codecs
 import hashlib
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
+from functools import cache, wraps
 from importlib import resources
+from typing import Concatenate, ParamSpec
 
 import rjsmin  # type: ignore[import-untyped, unused-ignore]  # has no types
 
@@ -68,6 +70,9 @@ _PORTS = {
     )
     for scheme, port in (("http", b"443"), ("https", b"80"))
 }
+# The beginning of a link (behind its scheme) that ends a text: scripts compare the beginnings of links with it. Where
+# something is put behind it, it is a link.
+_PREFIX = re.compile(_COLON + _SLASH + _SLASH + rb"(?!\\?[\"'`]\s{0,5}\+)(?:[\s\"'`\\/|()&<>;,\]]|\Z)")
 _BEFORE_NAMESPACE = re.compile(
     rb"(?i)(?:\bxmlns(?::[\w.-]{1,60})?\s{0,5}=\s{0,5}[\"']|<!DOCTYPE[^<>]{0,200})\Z"
 )
@@ -101,6 +106,10 @@ _DIGEST = re.compile(
     + rb"){0,2}"
 )
 _IMPORT_MAP = re.compile(rb"(?i)(<script\b[^<>]{0,2000}>)([^<]{43,200000})")
+_DATA_SCRIPT = re.compile(
+    rb"(?i)(<script\b[^<>]{0,2000}?\ssrc\s{0,5}=\s{0,5}[\"']?data:[^,\"'<>\s]{0,200};base64,)"
+    rb"([A-Za-z0-9+/]++={0,2})(?=[\"'\s>])"
+)
 _SIGNATURE_KEY = re.compile(rb"ed25519-[A-Za-z0-9+/_-]{43}")
 _PLUSES, _STROKES = re.compile(_PLUS), re.compile(_STROKE)
 _ADDRESS = rb"[0-9]{1,3}(?:\.[0-9]{1,3}){3}|\[[0-9A-Fa-f:.]{2,45}\]"
@@ -118,6 +127,7 @@ _PROLOGUE = re.compile(
     rf"(?is)(?:\ufeff|\xef\xbb\xbf)?{_MISC}(?:<!doctype[^>]*>{_MISC})?(?:<html{_TO_ITS_END}{_MISC})?(?:<head{_TO_ITS_END})?"
 )
 _HEAD_CONTENT = re.compile(r"(?i)<(?:base|body|frameset|link|meta|noscript|script|style|title)[\s/>]")
+_P = ParamSpec("_P")
 _WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
@@ -127,17 +137,57 @@ def says_who_may_frame(header: tuple[str, str]) -> bool:
     return name.lower() == "content-security-policy" and "frame-ancestors" in value.lower()
 
 
-def rewrite_links(body: bytes, scheme: str, hosts: Collection[str]) -> tuple[bytes, int]:
+def _in_data_scripts(
+    change: Callable[Concatenate[bytes, _P], tuple[bytes, int]],
+) -> Callable[Concatenate[bytes, _P], tuple[bytes, int]]:
+    """A change that is also made to the scripts which a document holds as data URLs in base64."""
+
+    @wraps(change)
+    def everywhere(body: bytes, /, *given: _P.args, **named: _P.kwargs) -> tuple[bytes, int]:
+        body, changes = change(body, *given, **named)
+
+        def within(found: re.Match[bytes]) -> bytes:
+            nonlocal changes
+            made, count = change(_of_base64(found[2]), *given, **named)
+            changes += count
+            return found[1] + base64.b64encode(made) if count else found[0]
+
+        return (_DATA_SCRIPT.sub(within, body) if b";base64," in body else body), changes
+
+    return everywhere
+
+
+def _with_data_scripts(body: bytes) -> Iterator[bytes]:
+    """A body, and the scripts that it holds as data URLs in base64."""
+    yield body
+    if b";base64," in body:
+        yield from (_of_base64(found[2]) for found in _DATA_SCRIPT.finditer(body))
+
+
+def _of_base64(data: bytes) -> bytes:
+    """What it stands for, b"" where no browser can tell; the signs that fill its end up may be missing."""
+    data = data.rstrip(b"=")
+    try:
+        return base64.b64decode(data + b"=" * (-len(data) % 4))
+    except ValueError:
+        return b""
+
+
+@_in_data_scripts
+def rewrite_links(
+    body: bytes, scheme: str, hosts: Collection[str], *, prefixes: bool = True
+) -> tuple[bytes, int]:
     """Every link moved to `scheme`, and how many were. `hosts` are the archive's own names.
 
     A namespace host is left alone, unless it is in the archive and the path is not a dated one
-    (http://www.w3.org/2000/svg stays even on a page of www.w3.org).
+    (http://www.w3.org/2000/svg stays even on a page of www.w3.org). `prefixes`: what scripts compare the beginnings
+    of links with (`"http://"`) moves, too. Under the recorded scheme it need not: most links begin as they did.
     """
     edits: list[TextEdit] = []
     moved = 0
     for pattern in _LINKS[scheme]:
         for link in pattern.finditer(body):
-            if _stays(link, hosts):
+            if _stays(link, hosts) or (not prefixes and _is_prefix(link)):
                 continue
             moved += 1
             name = link[0].lower()
@@ -148,6 +198,7 @@ def rewrite_links(body: bytes, scheme: str, hosts: Collection[str]) -> tuple[byt
     return _edited(body, flight.with_lengths(body, sorted(edits))), moved
 
 
+@_in_data_scripts
 def exchange_scheme_names(body: bytes) -> tuple[bytes, int]:
     """A script, or a document with scripts, in which the strings "http:" and "https:" have changed places.
 
@@ -208,9 +259,10 @@ def integrity_digests(body: bytes) -> tuple[bytes, ...]:
 
 def names_digests(text: bytes) -> bool:
     """Whether a text of any kind (a decoded body, the value of a header) names a digest, or a key for signatures."""
-    return _DIGEST.search(text) is not None or _SIGNATURE_KEY.search(text) is not None
+    return any(_DIGEST.search(part) or _SIGNATURE_KEY.search(part) for part in _with_data_scripts(text))
 
 
+@_in_data_scripts
 def follow_digests(text: bytes, renewed: Mapping[bytes, bytes]) -> tuple[bytes, int]:
     """A text of any kind in which digests of changed bodies are replaced by the new ones, and how many were."""
     return _counted(_DIGEST, lambda found: renewed.get(_plain(found), found[0]), text)
@@ -261,9 +313,10 @@ def _plain(digest: re.Match[bytes]) -> bytes:
 def mentioned_hosts(body: bytes) -> list[str]:
     """Hosts in the links of a decoded body, names and IP addresses, in order, each once."""
     names: dict[str, None] = {}
-    for found in _MENTION.finditer(body):
-        if _BEFORE_MENTION.search(body, max(0, found.start() - 10), found.start()):
-            names[found[1].lower().decode()] = None
+    for text in _with_data_scripts(body):
+        for found in _MENTION.finditer(text):
+            if _BEFORE_MENTION.search(text, max(0, found.start() - 10), found.start()):
+                names[found[1].lower().decode()] = None
     return [name for name in names if name not in NAMESPACE_HOSTS]
 
 
@@ -274,6 +327,11 @@ def _stays(link: re.Match[bytes], hosts: Collection[str]) -> bool:
         return True
     before = link.string[max(0, link.start() - 300) : link.start()]
     return _is_namespace(before) or (link[0][:1] in b"wW" and before[-1:].isalpha())  # as in news://
+
+
+def _is_prefix(link: re.Match[bytes]) -> bool:
+    """Whether what looks like a link names no host, and nothing is put behind it."""
+    return not link[1] and _PREFIX.match(link.string, link.end()) is not None
 
 
 def _edited(body: bytes, edits: list[TextEdit]) -> bytes:

@@ -39,6 +39,9 @@ SCRIPTED_TYPES = HTML_TYPES | SCRIPT_TYPES
 VALIDATORS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
 # A browser that uses no proxy takes the question of one for an error of the connection, and the load is then no proof.
 PROXY_QUESTION, FORBIDDEN = 407, 403
+# A stream that had no end when it was recorded ends as soon as it is served, and a browser then asks for it again every
+# few seconds. A line of the stream says in how many ms it does: in a day. The last such line counts.
+EVENT_STREAM, LATER = "text/event-stream", b"retry: 86400000\n"
 HEADER_LIMIT_CHARACTERS = 8000  # the longest that all servers take from a file or a configuration
 TEXTS_LIMIT_BYTES = 1_000_000_000  # of one site; they are in memory together
 # Beside these words of Cache-Control or Pragma no browser looks at Expires.
@@ -238,6 +241,9 @@ def draft(url: Url, entry: Entry, treatment: Treatment, changes: Counter[str]) -
         changes["think times that hold a round trip of the recording, which tells none of their hosts"] += 1
     if text and is_text(mime):
         _move(made, text, treatment, changes)
+    elif text is not None and mime == EVENT_STREAM and made.status == 200:
+        made.text, made.changed = _not_asked_again(text), True
+        changes["event streams that a browser asks for once"] += 1
     if coding != recorded_coding or level is not None:
         made.text = made.text or text
         made.changed = True
@@ -311,7 +317,9 @@ def _date(text: str | None) -> datetime | None:
 def _move(made: Draft, recorded: bytes, treatment: Treatment, changes: Counter[str]) -> None:
     """Fill in what depends on the text."""
     scheme = treatment.scheme
-    text, moved = rewrite.rewrite_links(recorded, scheme, treatment.archive.hosts)
+    text, moved = rewrite.rewrite_links(
+        recorded, scheme, treatment.archive.hosts, prefixes=treatment.other_scheme
+    )
     changes[f"links in bodies moved to {scheme}"] += moved
     if treatment.other_scheme and made.mime in SCRIPTED_TYPES:
         text, exchanged = rewrite.exchange_scheme_names(text)
@@ -326,6 +334,11 @@ def _move(made: Draft, recorded: bytes, treatment: Treatment, changes: Counter[s
     made.recorded_digests = rewrite.integrity_digests(recorded)
     if made.changed or rewrite.names_digests(text):
         made.text = text
+
+
+def _not_asked_again(stream: bytes) -> bytes:
+    """A stream of events with the line that puts its next request off. It dispatches no other event than before."""
+    return stream + (b"" if not stream or stream.endswith((b"\n", b"\r")) else b"\n") + LATER
 
 
 def _pinned(made: Draft, text: bytes, script: str, changes: Counter[str]) -> bytes:

@@ -31,7 +31,7 @@ from sites.warc import About
 
 FOLDER, REPORT = ".variants", "optimised.json"
 # Raised when a filter begins to give other bytes, so that variants made before are made again.
-GENERATION = 10
+GENERATION = 11
 LIBRARIES = (
     "tdewolff-minify",
     "rjsmin",

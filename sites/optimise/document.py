@@ -16,7 +16,7 @@ from sites.mediatype import words
 from sites.optimise import stylesheet
 from sites.optimise.lookups import ElementChange, Replacement, may_be_script, replaced, unnoticed
 from sites.optimise.markup import Chars, Comment, MarkupToken, Tag, parse, source_of
-from sites.optimise.page import LeftAlone, Note, Page, Resource, base_url, document_text
+from sites.optimise.page import FORBIDDEN, LeftAlone, Note, Page, Resource, base_url, document_text
 from sites.urls import resolve
 
 Notes = tuple[Note, ...]
@@ -139,6 +139,9 @@ def edit_documents(page: Page, change: Callable[[Document], Edit]) -> tuple[Page
         document = open_document(page, url)
         if document is None:
             notes.append(Note(url, "the document's encoding cannot be told for certain"))
+            continue
+        if not document.resource.may_change:
+            notes.append(Note(url, FORBIDDEN))
             continue
         edit = change(document)
         notes += edit.notes

@@ -26,6 +26,10 @@ _PRELOAD = re.compile(
     re.IGNORECASE,
 )
 PRELOADED = "the page preloads it"  # and would do so, too, where it is named no more
+# What a server says of a file that holds for one answer or one user. A file that others are put into holds for all.
+_FOR_ONE = frozenset({"no-cache", "no-store", "private"})
+FORBIDDEN = "its server forbids to change it (no-transform)"
+APART = "its server does not let caches keep or share it"
 # What some servers write and every browser takes.
 _IMAGE_ALIASES = {"image/jpg": "image/jpeg", "image/pjpeg": "image/jpeg", "image/x-png": "image/png"}
 
@@ -71,6 +75,31 @@ class Resource(WithHeaders):
     def usable(self) -> bool:
         """Whether a filter may look into the body: it was answered with 200 and could be decoded."""
         return self.status == 200 and self.coding != "?" and bool(self.body)
+
+    @property
+    def caching(self) -> frozenset[str]:
+        """The directives of its Cache-Control, in lower case and without their values."""
+        said = ",".join(value for name, value in self.headers if name.lower() == "cache-control").lower()
+        return frozenset(directive.partition("=")[0].strip() for directive in said.split(","))
+
+    @property
+    def may_change(self) -> bool:
+        """Whether its server lets others change the body (no `no-transform`)."""
+        return "no-transform" not in self.caching
+
+    @property
+    def is_never_fresh(self) -> bool:
+        """Whether `Pragma: no-cache` or `Vary: *` make browsers ask again, whatever `Cache-Control` says."""
+        forbidding = {("pragma", "no-cache"), ("vary", "*")}
+        said = ((name.lower(), value.lower().split(",")) for name, value in self.headers)
+        return any((name, word.strip()) in forbidding for name, values in said for word in values)
+
+    @property
+    def why_apart(self) -> str | None:
+        """Why its server does not let the body be put into another file; None where it does."""
+        if not self.may_change:
+            return FORBIDDEN
+        return APART if self.is_never_fresh or self.caching & _FOR_ONE else None
 
     @property
     def is_script(self) -> bool:
@@ -160,6 +189,10 @@ class Page:
     def with_resources(self, changed: Iterable[Resource]) -> Page:
         """With resources replaced, or added at the end."""
         return replace(self, resources={**self.resources, **{resource.url: resource for resource in changed}})
+
+    def why_apart(self, resource: Resource) -> str | None:
+        """Why one of its files must not come to stand in another one; None where it may."""
+        return PRELOADED if resource.url in self.preloaded else resource.why_apart
 
     def get(self, base: str, reference: str) -> Resource | None:
         """What a reference leads to, when it is in the page and no redirect."""

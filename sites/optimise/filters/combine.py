@@ -26,7 +26,7 @@ from sites.optimise.document import (
 )
 from sites.optimise.lookups import ElementChange, Replacement
 from sites.optimise.markup import MarkupToken, Tag, end_tag
-from sites.optimise.page import PRELOADED, LeftAlone, Note, Page, Resource
+from sites.optimise.page import LeftAlone, Note, Page, Resource
 from sites.urls import origin, resolve
 
 # Elements that neither load nor run anything may stand between two style sheets that are combined.
@@ -169,8 +169,9 @@ def _script_part(document: Document, element: Element) -> CombinedPart | None:
 
 
 def _check_tag(document: Document, tag: Tag, found: Resource, known: frozenset[str]) -> None:
-    if found.url in document.page.preloaded:
-        raise LeftAlone(PRELOADED)
+    reason = document.page.why_apart(found)
+    if reason:
+        raise LeftAlone(reason)
     if has_own_attributes(tag, known):
         raise LeftAlone("an element has attributes of its own that the joint one could not keep")
     if is_named(tag.get("id"), document):

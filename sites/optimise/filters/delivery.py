@@ -32,7 +32,7 @@ from sites.optimise.document import (
 )
 from sites.optimise.lookups import ElementChange
 from sites.optimise.markup import Chars, MarkupToken, Tag, end_tag
-from sites.optimise.page import PRELOADED, LeftAlone, Note, Page, Resource
+from sites.optimise.page import FORBIDDEN, PRELOADED, LeftAlone, Note, Page, Resource
 from sites.served import HEADER_LIMIT_CHARACTERS
 from sites.urls import resolve, same_origin
 
@@ -94,8 +94,9 @@ def _too_large(resource: Resource, name: str, limit_bytes: int) -> Note:
 
 
 def _check_element(document: Document, tag: Tag, found: Resource, kind: _Inlinable) -> None:
-    if found.url in document.page.preloaded:
-        raise LeftAlone(PRELOADED)
+    reason = document.page.why_apart(found)
+    if reason:
+        raise LeftAlone(reason)
     if has_handlers(tag):
         raise LeftAlone(f"a script waits for the {kind.name} to load")
     if is_named(tag.get("id"), document):
@@ -172,8 +173,9 @@ def inline_images(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
 
 
 def _why_not_inline(document: Document, image: Element, found: Resource) -> str | None:
-    if found.url in document.page.preloaded:
-        return PRELOADED
+    reason = document.page.why_apart(found)
+    if reason:
+        return reason
     if reads_itself(image.tag):
         return "the image asks for its own address"
     if is_chosen_or_late(image.tag) or document.images_shown[found.url] > 1:
@@ -197,36 +199,30 @@ def is_chosen_or_late(image: Tag) -> bool:
 
 
 def extend_cache(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
-    """Images, style sheets and scripts get a year; what must not be stored, or not be shared, stays."""
+    """Images, style sheets and scripts get a year; what must not be stored, shared or changed stays."""
     value = f"max-age={settings.cache_seconds}"
     wanted = [
         resource
         for resource in page.resources.values()
         if may_be_kept(resource) and resource.header("Cache-Control") != value
     ]
+    left = {resource.url: why for resource in wanted if (why := _why_not_kept(resource))}
     changed = [
-        resource.with_header("Cache-Control", value) for resource in wanted if not is_never_fresh(resource)
+        resource.with_header("Cache-Control", value) for resource in wanted if resource.url not in left
     ]
-    notes = (
-        Note(resource.url, "another header forbids to keep it")
-        for resource in wanted
-        if is_never_fresh(resource)
-    )
-    return page.with_resources(changed), tuple(notes)
+    return page.with_resources(changed), tuple(Note(url, why) for url, why in left.items())
+
+
+def _why_not_kept(resource: Resource) -> str | None:
+    if resource.is_never_fresh:
+        return "another header forbids to keep it"
+    return None if resource.may_change else FORBIDDEN
 
 
 def may_be_kept(resource: Resource) -> bool:
     """Whether it is a part of the page that its server lets caches store and share."""
-    control = (resource.header("Cache-Control") or "").lower()
     fit = resource.is_style or resource.is_script or (resource.usable and resource.mime.startswith("image/"))
-    return fit and not any(word in control for word in ("no-store", "private"))
-
-
-def is_never_fresh(resource: Resource) -> bool:
-    """Whether `Pragma: no-cache` or `Vary: *` make browsers ask again, whatever `Cache-Control` says."""
-    forbidding = {("pragma", "no-cache"), ("vary", "*")}
-    said = ((name.lower(), value.lower().split(",")) for name, value in resource.headers)
-    return any((name, word.strip()) in forbidding for name, values in said for word in values)
+    return fit and resource.caching.isdisjoint({"no-store", "private"})
 
 
 def shard(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from harness.model.filtersettings import FilterSettings
 from sites.charset import UNREADABLE, Text, is_whole
+from sites.mediatype import words
 from sites.optimise import cssminify, script, stylesheet
 from sites.optimise.document import (
     Document,
@@ -23,9 +25,17 @@ from sites.optimise.document import (
 )
 from sites.optimise.lookups import ElementChange, Replacement, reads_sheets
 from sites.optimise.markup import MarkupToken, Tag, end_tag, start_tag
-from sites.optimise.page import LeftAlone, Note, Page, Resource
+from sites.optimise.page import FORBIDDEN, LeftAlone, Note, Page, Resource
 
 MAX_IMPORT_DEPTH = 10
+# Event handlers of what may have loaded, or failed to, before its document is parsed.
+_EARLY = words(
+    "onload onerror onloadstart onloadedmetadata onloadeddata oncanplay oncanplaythrough onreadystatechange"
+)
+_WINDOWS = words("body frameset")  # whose handlers are the window's
+# The names in a handler that stand in no text and behind no dot, and those that it has without any script.
+_NAMES = re.compile(r"""(?s)"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|(?<![\w$.])([A-Za-z_$][\w$]*)""")
+_OWN_NAMES = words("this event null true false")
 
 
 @dataclass(frozen=True)
@@ -61,6 +71,8 @@ def _rewrite(page: Page, language: _Language) -> tuple[Page, Notes]:
 
 
 def _file(resource: Resource, language: _Language) -> Resource | Note | None:
+    if not resource.may_change:
+        return Note(resource.url, FORBIDDEN)
     text = resource.text(language.kind)
     if text is None or not is_whole(text.text):
         return Note(resource.url, UNREADABLE)
@@ -119,6 +131,9 @@ def flatten_css_imports(page: Page, settings: FilterSettings) -> tuple[Page, Not
         text = resource.text("css", around) if resource.is_style else None
         if text is None or not stylesheet.has_rule(text.text, "import"):
             continue
+        if not resource.may_change:
+            notes.append(Note(resource.url, FORBIDDEN))
+            continue
         if read:
             notes.append(Note(resource.url, "a script looks into the style sheets of the document"))
             continue
@@ -163,6 +178,8 @@ class _Flattening:
                 "an import has a condition other than media, stands behind a rule, or cannot be read"
             )
         imports, rest = split
+        if imports and stylesheet.has_rule(rest, "namespace"):  # which must stand before all rules
+            raise LeftAlone("a style sheet that imports declares a namespace")
         if imports and not depth:
             raise LeftAlone("imports are nested too deeply")
         parts = []
@@ -184,6 +201,8 @@ class _Flattening:
         text = imported.text("css", around) if imported is not None and imported.is_style else None
         if imported is None or text is None:
             raise LeftAlone("what it imports is not in the archive")
+        if imported.why_apart:
+            raise LeftAlone(f"what it imports: {imported.why_apart}")
         if stylesheet.has_rule(text.text, "namespace") or not stylesheet.is_well_formed(text.text):
             raise LeftAlone("what it imports cannot be joined")
         flat = stylesheet.without_charset(self.flat(text, imported.url, depth))
@@ -260,7 +279,7 @@ def _defer(document: Document) -> Edit:
         if script.holds_up(element.tag) and ("src" in element.tag.names or element.content.strip())
     ]
     reason = next((why for why in (_why_not(document, element) for element in scripts) if why), None)
-    reason = reason or _why_overtaken(document, scripts)
+    reason = reason or _why_overtaken(document, scripts) or _why_called(document, scripts)
     if reason is not None:
         return Edit(document.tokens, notes=(Note(document.url, reason),))
     changes: list[Replacement] = []
@@ -287,6 +306,28 @@ def _why_overtaken(document: Document, scripts: Sequence[Element]) -> str | None
         return "a script that is deferred stands before one that is not"
     if any(other.start > first and script.is_async(other.tag) for other in others):
         return "a script that waits for no other stands behind one that would be deferred"
+    return None
+
+
+def _why_called(document: Document, scripts: Sequence[Element]) -> str | None:
+    """Why an event handler behind one of these scripts, which finds it run now, could run before it if that were
+    deferred. Handlers of the scripts themselves come behind them all the same.
+    """
+    if not scripts:
+        return None
+    places = {element.start for element in scripts}
+    handlers = (
+        attribute.value or ""
+        for at, token in enumerate(document.tokens)
+        if isinstance(token, Tag)
+        and at > scripts[0].start
+        and at not in places
+        and token.name not in _WINDOWS
+        for attribute in token.attributes
+        if attribute.name in _EARLY
+    )
+    if any(name and name not in _OWN_NAMES for handler in handlers for name in _NAMES.findall(handler)):
+        return "an event handler may run before the scripts that stand before it"
     return None
 
 

@@ -18,7 +18,7 @@ from sites.optimise import picture
 from sites.optimise.document import Notes, documents_of, images_with_ancestors
 from sites.optimise.lookups import may_be_script
 from sites.optimise.markup import Tag
-from sites.optimise.page import LeftAlone, Note, Page, Resource
+from sites.optimise.page import FORBIDDEN, LeftAlone, Note, Page, Resource
 from sites.optimise.shownsize import Effect, Sizes
 
 PixelSize = tuple[int, int]
@@ -224,6 +224,8 @@ def _each(
     """Apply a change to every image of these media types, on both cores; codecs release the interpreter's lock."""
 
     def attempt(image: Resource) -> Resource | Note:
+        if not image.may_change:
+            return Note(image.url, FORBIDDEN)
         try:
             picture.check(image.body, settings.image_resolution_limit_bytes)
             body, mime = change(image)

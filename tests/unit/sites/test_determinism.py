@@ -16,6 +16,7 @@ from sites.rewrite import pin, pinning_script
 CLOCK = """
 const window = globalThis;
 window.Document = class { get cookie() { return "" } set cookie(text) {} };
+window.document = {};
 let frame;
 window.requestAnimationFrame = callback => { frame = callback };
 const real = performance.now.bind(performance);
@@ -44,6 +45,7 @@ PAGE = """
 const window = globalThis;  // as browsers have it
 const cookies = [];
 window.Document = class { get cookie() { return "read" } set cookie(text) { cookies.push(text) } };
+window.document = {};
 const real = Date.now();
 if (%s) delete globalThis.Proxy;
 const element = %s;
@@ -144,6 +146,36 @@ def test_chance_and_date_are_the_same_twice_and_durations_stay_true(tmp_path: Pa
     assert (one["is_later"], one["called"]) == (True, "2022")
 
 
+ELEMENT = """
+const window = globalThis;
+window.Document = class { get cookie() { return "" } set cookie(text) {} };
+const gone = [], run = (element, first) => {
+  window.document = {currentScript: element && {remove() { gone.push(element) }}, head: {}};
+  window.document.head.firstChild = first ? window.document.currentScript : {};
+  eval(%s);
+};
+%s
+console.log(JSON.stringify(gone));
+"""
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("runs", "gone"),
+    [
+        ('run("pinned", true); run("of a fragment", true)', ["pinned"]),  # jQuery looks for that one's parent
+        ('run("of a fragment", false)', []),
+        ("run(null, false)", []),
+    ],
+)
+def test_its_element_goes_where_it_stands_first(tmp_path: Path, runs: str, gone: list[str]) -> None:
+    code = pinning_script(RECORDED).removeprefix("<script>").removesuffix("</script>")
+    (tmp_path / "page.js").write_text(ELEMENT % (json.dumps(code), runs))
+    done = node([str(tmp_path / "page.js")], return_completed_process=True, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout) == gone
+
+
 @pytest.mark.parametrize(
     ("document", "at"),
     [
@@ -199,17 +231,15 @@ def test_a_character_set_pushed_out_of_sight_is_told() -> None:
 @pytest.mark.parametrize(
     ("recorded", "length", "digest"),
     [
-        (None, 1973, "76a04ae2101d3c506204c3966ade0d9271867306efff340c0df7907544396a4e"),
+        (None, 2048, "5f39f3970a7c2cd4eac1b6dcc31cbfffe50591102366a2f08fcdf1b69171ec33"),
         (
             datetime(2012, 5, 17, 12, 30, tzinfo=UTC),
-            1973,
-            "8cdb52d2e69c0ea69b0a75d6e5735c7b82954da34554d256e37f76791f6a1a55",
+            2048,
+            "a17a5689c99a8dc35fbbea0ca2ad6bd0fb2c2028dbb807afa18c95ce9132d92c",
         ),
     ],
 )
-def test_the_bytes_are_those_of_every_earlier_run(
-    recorded: datetime | None, length: int, digest: str
-) -> None:
-    """Digests of the time when the script was text in the module: another length changes what is measured."""
+def test_the_bytes_are_those_of_earlier_runs(recorded: datetime | None, length: int, digest: str) -> None:
+    """Another length changes what is measured: then the changelog says by how much."""
     element = pinning_script(recorded).encode()
     assert (len(element), hashlib.sha256(element).hexdigest()) == (length, digest)

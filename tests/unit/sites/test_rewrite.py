@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import time
 from collections.abc import Callable
 
@@ -76,6 +77,61 @@ def test_other_ports_stay(port: str) -> None:
     link = f"https://a.example:{port}/".encode()
     assert rewrite_links(link, "http", HOSTS) == (link.replace(b"https", b"http"), 1)
     assert rewrite_links(link, "https", HOSTS) == (link, 0)
+
+
+@pytest.mark.parametrize(
+    ("script", "moves"),
+    [
+        (b'if (u.indexOf("http://") === 0) u = u.substring(7)', False),
+        (b"u.replace(/^http:\\/\\//, '')", False),
+        (b'{"prefix":"http:\\/\\/"}', False),
+        (b"<input value='http://'>", False),
+        (b'"http://" + host', True),
+        (b"'<a href=\\'http://\\'+host", True),
+        (b"`http://${host}`", True),
+        (b"new WebSocket('ws://' + host)", True),
+        (b"p == 'ws://'", False),
+    ],
+)
+def test_what_links_are_compared_with_moves_under_the_other_scheme_only(script: bytes, moves: bool) -> None:
+    moved = script.replace(b"http:", b"https:").replace(b"ws:", b"wss:")
+    assert rewrite_links(script, "https", HOSTS) == (moved, 1)
+    assert rewrite_links(script, "https", HOSTS, prefixes=False) == ((moved, 1) if moves else (script, 0))
+
+
+def in_data(script: bytes, kind: bytes = b"text/javascript;charset=utf-8", filled: bool = True) -> bytes:
+    data = base64.b64encode(script)
+    return b'<script defer src="data:%s;base64,%s"></script>' % (kind, data if filled else data.rstrip(b"="))
+
+
+@pytest.mark.parametrize("filled", [True, False])
+@pytest.mark.parametrize("kind", [b"text/javascript;charset=utf-8", b""])
+def test_a_script_in_a_data_url_is_changed_as_in_its_element(kind: bytes, filled: bool) -> None:
+    body = b"<title>https://site.example/</title>"
+    digest, new = (integrity_digests(script)[1] for script in (b"f()", b"g()"))
+    script = b'get("http://cdn.example/x.js", p == "http:", "%s")' % digest
+    page = body + in_data(script, kind, filled)
+    moved = b'get("https://cdn.example/x.js", p == "http:", "%s")' % digest
+    assert rewrite_links(page, "https", HOSTS) == (body + in_data(moved, kind), 1)
+    exchanged = script.replace(b'"http:"', b'"https:"')
+    assert exchange_scheme_names(page) == (body + in_data(exchanged, kind), 1)
+    assert names_digests(page)
+    followed = script.replace(digest, new)
+    assert follow_digests(page, {digest: new}) == (body + in_data(followed, kind), 1)
+    assert mentioned_hosts(page) == ["site.example", "cdn.example"]
+    assert rewrite_links(page, "http", HOSTS) == (page.replace(b"https", b"http"), 1)
+
+
+@pytest.mark.parametrize(
+    "element",
+    [
+        b'<script src="data:text/javascript;base64,AAAAA"></script>',
+        b'<script src="data:text/javascript;base64,aHR0cHM6Ly9hLmV4YW1wbGU%3D"></script>',
+        b'<img src="data:text/javascript;base64,aHR0cHM6Ly9hLmV4YW1wbGU=">',
+    ],
+)
+def test_other_data_urls_stay(element: bytes) -> None:
+    assert rewrite_links(element, "http", HOSTS) == (element, 0)
 
 
 def test_scripts_take_the_recorded_branch_under_the_other_scheme() -> None:
@@ -330,6 +386,9 @@ def test_a_header_names_what_a_pushed_out_meta_means(label: str, named: str) -> 
         b"    ",
         b"\\",
         b"a.",
+        b"<script src=data:;base64,",
+        b"<script src=data:;base64,aHR0cHM6Ly9hLmV4YW1wbGU= ",
+        b" src=data:;base64,A",
     ],
 )
 def test_every_step_takes_time_linear_in_the_body(unit: bytes) -> None:

@@ -67,6 +67,28 @@ def test_texts_that_are_too_large_together_are_refused(tmp_path: Path) -> None:
         drafts(stored, Counter(), memory=Memory(4900))
 
 
+STREAM = ("Content-Type", "text/event-stream; charset=utf-8")
+
+
+@pytest.mark.parametrize(
+    ("recorded", "ended"),
+    [
+        (b"", b""),
+        (b"retry: 3000\ndata: a\n\n", b"retry: 3000\ndata: a\n\n"),
+        (b"data: a\r\rdata: b\r", b"data: a\r\rdata: b\r"),  # b is never dispatched
+        (b"data: a\n\ndata: b", b"data: a\n\ndata: b\n"),
+    ],
+)
+def test_an_event_stream_is_asked_for_once(tmp_path: Path, recorded: bytes, ended: bytes) -> None:
+    changes: Counter[str] = Counter()
+    headers = (STREAM, ("Content-Encoding", "gzip"))
+    (made,) = drafts(archive(tmp_path, Response(URL, 200, headers, gzip.compress(recorded))), changes)
+    assert gzip.decompress(made.finish().body) == ended + b"retry: 86400000\n"
+    assert [count for what, count in changes.items() if "event streams" in what] == [1]
+    refused = archive(tmp_path, Response(URL, 404, (STREAM,), recorded))
+    assert drafts(refused, Counter())[0].finish().body == recorded
+
+
 EXPIRES = ("Expires", "Tue, 06 Aug 2013 12:10:00 GMT")
 DATE = ("Date", "Tue, 06 Aug 2013 12:00:00 GMT")
 

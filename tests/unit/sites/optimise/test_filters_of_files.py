@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import pytest
 
+from harness.model.protocol import Headers
 from harness.model.variant import parse_variant
 from sites.optimise import stylesheet
 from sites.optimise.derive import optimise
@@ -362,6 +363,7 @@ def test_imports_are_flattened_with_urls_and_media() -> None:
         ("@import 'b.css' {a{b:c}}", ""),
         ("@import 'b.css';x{y:z}", "a{b:c}@layer l"),
         ("@import 'b.css';x{y:z}", "a{b:c};"),
+        ("@import 'b.css';@namespace s url(http://www.w3.org/2000/svg);s|a{y:z}", "a{b:c}"),
     ],
 )
 def test_imports_that_another_order_would_revive_stay(sheet: str, imported: str) -> None:
@@ -620,6 +622,29 @@ def test_a_script_without_a_file_is_deferred_with_the_others(attribute: str) -> 
     )
 
 
+SHOWN = "<script>function shown(image) {}</script>"
+
+
+@pytest.mark.parametrize(
+    ("behind", "left"),
+    [
+        ('<img src="p.png" onload="shown(this)">', True),
+        ("<img src=p.png onerror='shown(this)'>", True),
+        ("<video oncanplay='this.title = \"shown\"; shown(this)'></video>", True),
+        ("<svg onload=shown(evt)></svg>", True),
+        ("<link rel=preload as=style onload=\"this.onload=null;this.rel='stylesheet'\" href=a.css>", False),
+        ("<body onload=shown()>", False),
+        ("<img src=p.png onclick=shown(this)>", False),
+        ("<script src=a.js onload=shown(this)></script>", False),
+    ],
+)
+def test_an_event_handler_finds_the_scripts_before_it_run(behind: str, left: bool) -> None:
+    for source, kept in ((SHOWN + behind, left), (behind + SHOWN, False)):
+        _, html, reasons = applied("defer_javascript", page(source, {"a.js": "a()"}))
+        assert (html == source) == kept
+        assert tells(reasons, "event handler", "before the scripts") == kept
+
+
 PRELOADS = {
     "an element": ("<link rel=preload href={}>", ""),
     "a module": ('<link rel="x ModulePreload" href={}>', ""),
@@ -655,6 +680,64 @@ def test_what_the_page_preloads_stays_the_file_it_asks_for(name: str, preload: s
     else:
         assert html == source
         assert set(reasons) == {"the page preloads it"}
+
+
+JOINED = [
+    "combine_css",
+    "combine_javascript",
+    "inline_css",
+    "inline_javascript",
+    "inline_images",
+    "flatten_css_imports",
+]
+CHANGED = ["rewrite_css", "rewrite_javascript", "recompress_png", "collapse_whitespace"]
+ALL_KINDS = css("b.css") + css("a.css") + js("a.js") + js("b.js") + '<img src="a.png">  <p>'
+
+
+def sent_with(headers: Headers, document: Headers = ()) -> Page:
+    """A page with something for each filter, whose files (and whose document) are sent with these headers."""
+    files: dict[str, str | bytes] = {
+        "a.css": "a { b : c }",
+        "b.css": "@import 'a.css'; d { e : f }",
+        "a.js": "a ( 1 )",
+        "b.js": "b ( 2 )",
+        "a.png": photo("PNG", (8, 8), compress_level=0),
+    }
+    made = page(ALL_KINDS, files)
+    return made.with_resources(
+        replace(each, headers=(*each.headers, *(document if url == START else headers)))
+        for url, each in made.resources.items()
+    )
+
+
+def bodies(made: Page) -> dict[str, bytes]:
+    return {url: each.body for url, each in made.resources.items()}
+
+
+@pytest.mark.parametrize("name", JOINED + CHANGED)
+@pytest.mark.parametrize(
+    ("headers", "joined", "changed"),
+    [
+        ((("Cache-Control", "max-age=0, must-revalidate"),), True, True),
+        ((("Cache-Control", "max-age=60, Private"),), False, True),
+        ((("Cache-Control", "max-age=60"), ("cache-control", 'no-cache="Set-Cookie"')), False, True),
+        ((("Cache-Control", "no-store"),), False, True),
+        ((("Pragma", "no-cache"),), False, True),
+        ((("Cache-Control", "public,no-transform"),), False, False),
+    ],
+)
+def test_what_a_server_says_of_a_file_holds(name: str, headers: Headers, joined: bool, changed: bool) -> None:
+    made = sent_with(headers, document=headers)
+    result, _, reasons = applied(name, made)
+    acts = joined if name in JOINED else changed
+    assert (bodies(result) != bodies(made)) == acts
+    assert tells(reasons, "its server") != acts
+
+
+@pytest.mark.parametrize("name", JOINED)
+def test_a_document_takes_up_files_whoever_it_is_for(name: str) -> None:
+    made = sent_with((), document=(("Cache-Control", "private, no-store"),))
+    assert bodies(applied(name, made)[0]) != bodies(made)
 
 
 def test_hints_and_shards() -> None:

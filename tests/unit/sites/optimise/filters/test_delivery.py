@@ -97,6 +97,14 @@ def test_what_another_header_forbids_to_keep_stays(header: tuple[str, str], *, k
     assert result.resources[START + "a.js"].header("Cache-Control") == year
 
 
+def test_what_must_not_be_changed_keeps_its_header() -> None:
+    made = page(IMAGE, FILES)
+    image = made.resources[START + "i.png"].with_header("Cache-Control", "max-age=60, no-transform")
+    result, (note,) = extend_cache(made.with_resources([image]), DEFAULTS)
+    assert result.resources[image.url] is image
+    assert (note.url, tells([note.reason], "no-transform")) == (image.url, True)
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1:8080", "[::1]"])
 def test_below_an_ip_address_there_are_no_names(host: str) -> None:
     start = f"http://{host}/"
