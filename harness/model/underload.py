@@ -81,11 +81,16 @@ class CrowdObservation(UnderLoadObservation):
         MS,
         GENERATOR,
         "from when a user asks for the page, look-up and handshakes included, to the last byte: median of the pages "
-        "that were loaded while users begin pages",
+        "that ended, loaded, while users begin pages",
     )
+    page_mean_ms: float | None = metric("Mean page time", MS, GENERATOR, "the mean of these pages")
     page_p95_ms: float | None = metric("Page time, 95 %", MS, GENERATOR, "95 % of these pages took no longer")
     first_error_users: int | None = metric(
-        "Users at the first error", COUNT, GENERATOR, "null when no page failed", more_is_better=True
+        "Users at the first error",
+        COUNT,
+        GENERATOR,
+        "users that there were when a request of a page first failed; null when no page did",
+        more_is_better=True,
     )
     users_over_bound: int | None = metric(
         "Users over the bound",

@@ -153,7 +153,7 @@ class BrowserLogMetrics:
         "Connections",
         Unit.COUNT,
         Source.BROWSER_LOG,
-        "TCP or QUIC connections the browser established, in Chromium spare ones, too",
+        "TCP or QUIC connections that the browser established until it was closed, in Chromium spare ones, too",
         Column(MetricTable.TRAFFIC, 8),
     )
     connect_ms: float | None = metric(

@@ -105,7 +105,7 @@ class ProcessorMetrics:
         "Browser's CPU",
         Unit.S,
         Source.PROC,
-        "CPU time of the browser's processes until the load event, in steps of 10 ms",
+        "CPU time of the browser's processes from the beginning of the load until the load event, in steps of 10 ms",
     )
     server_cpu_s: float | None = metric(
         "Server's CPU",
@@ -210,6 +210,7 @@ class ProcessorProbe(Probe):
         super().__init__(load)
         self._found = Processor()
         self._server_before: float | None = None
+        self._client_before: float | None = None
         self._ended_before = 0
         self._foreign: ForeignCpu | None = None
 
@@ -222,11 +223,13 @@ class ProcessorProbe(Probe):
     @contextlib.contextmanager
     def during(self, page: OpenPage) -> Iterator[None]:
         from harness.probes.programs import watching
-        from harness.system.processtree import ForeignCpu, living
+        from harness.system.processtree import ForeignCpu, cpu_seconds, living
 
         fresh = page.fresh
         pids = {DRIVER: fresh.driver_pid, BROWSER: fresh.pid}  # a driver may be the browser's parent
         own = {name: pid for name, pid in pids.items() if pid is not None}
+        if fresh.pid is not None:
+            self._client_before = cpu_seconds(fresh.pid)
         self._foreign = ForeignCpu()
         watched = {**self.load.endpoint.programs, **fresh.programs, **own}
         with watching(watched, BROWSER, fresh.holds_pages) as programs:
@@ -246,8 +249,9 @@ class ProcessorProbe(Probe):
 
         del navigate_ms
         self._note_foreign()
-        if page.fresh.pid is not None:
-            self._note(client_s=cpu_seconds(page.fresh.pid))
+        now = None if page.fresh.pid is None else cpu_seconds(page.fresh.pid)
+        if self._client_before is not None and now is not None:
+            self._note(client_s=round(now - self._client_before, 3))
 
     def _note_foreign(self) -> None:
         if self._foreign is not None:

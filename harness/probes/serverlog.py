@@ -29,14 +29,14 @@ class ServerLogMetrics:
         "Requests answered",
         Unit.COUNT,
         Source.SERVER_LOG,
-        "requests the server answered",
+        "requests that came until the browser was closed, and that the server answered",
         Column(MetricTable.SERVER, 1),
     )
     server_connections: int | None = metric(
         "Connections of the server",
         Unit.COUNT,
         Source.SERVER_LOG,
-        "connections that carried a request the server answered",
+        "connections that carried one of `server_requests`",
         Column(MetricTable.SERVER, 2, "Connections"),
     )
     pipelining_depth: int | None = metric(

@@ -54,7 +54,8 @@ class Vitals:
     """The vitals of a page. `settled`: it was quiet before the limit; without that, they may have become more.
 
     `observed_ms` is until when the page was observed. `dropped_entries` were dropped by the browser unseen;
-    `unread_frames` could not be asked, or do not tell what they painted at first. Both may make the figures too small.
+    `unread_frames` could not be asked, in view or not, or are in view and do not tell what they painted at first. Both
+    may make the figures too small.
     """
 
     settled: bool
@@ -128,7 +129,7 @@ class VitalsMetrics:
         "Frames not read",
         Unit.COUNT,
         Source.VITALS,
-        "frames in view of which not all paints and shifts could be read",
+        "frames of which not all paints and shifts could be read, without those known to be out of view",
     )
 
 
@@ -147,10 +148,13 @@ class VitalsProbe(Probe):
     def observe(self, page: OpenPage) -> None:
         self.vitals = NOT_SETTLED
         rest = page.comes_to_rest()
-        with page.answers("vitals of the page"):
-            told = page.browser.entries()
         origin = (self.load.timeline or {}).get("time_origin_ms")
-        self.vitals = vitals(told, origin, settled=rest)
+        told: Sequence[Mapping[str, Any]] = ()
+        try:
+            with page.answers("vitals of the page"):
+                told = page.browser.entries()
+        finally:  # where a frame does not answer in time, the tab's own document has
+            self.vitals = vitals(told, origin, settled=rest)
         self.load.at_rest = self.vitals.settled
 
     def seen(self) -> Vitals | None:

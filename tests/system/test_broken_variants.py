@@ -191,7 +191,11 @@ TRAPS: Mapping[str, Trap] = {
         f"<script>document.querySelector('img[src$=\"logo.png\"]').id = 'logo'; {ask('`logo-2`')}</script>",
     ),
     "defer_javascript": Trap(
-        {"sites.optimise.script.looks_around": no, "sites.optimise.script.writes": no},
+        {
+            "sites.optimise.script.looks_around": no,
+            "sites.optimise.script.writes": no,
+            f"{FILTERS_AT}.files._why_called": nothing,  # by the handler of another trap
+        },
         seen=f"{LOST}written.png",
         body="<script>document.write('<img src=m/written.png>')</script>",
     ),

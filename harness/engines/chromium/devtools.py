@@ -14,10 +14,10 @@ import contextlib
 import json
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from harness.engines import fonts
 from harness.engines.browser import UNREADABLE, TracePart
@@ -34,6 +34,9 @@ OBSERVE, TIMELINE, ENTRIES = (
     for name in ("observe", "timeline", "entries")
 )
 IN_THE_TAB = f"if (window === window.top) ({OBSERVE})()"
+# Asks a document without waiting for its answer, which is kept for later; a refusal that nobody waits for yet is none.
+ASK_ENTRIES = f"({OBSERVE})(); globalThis.coldload.told = ({ENTRIES})().catch(() => null); null"
+TELL_ENTRIES = "globalThis.coldload?.told"
 SINCE_A_LONG_TASK = """(() => {
   const tasks = globalThis.coldload?.longtask;
   tasks?.rest();
@@ -68,21 +71,48 @@ def leave(send: Send) -> None:
     send("Page.navigate", {"url": "about:blank"})
 
 
-def entries(send: Send, failures: tuple[type[Exception], ...]) -> Iterator[Mapping[str, Any]]:
-    """What the documents tell that a session reaches, see entries.js: first the one at the top, then its frames of the
-    same site. A frame that has gone meanwhile, for which a command fails, is left out.
+class _AskedDocument(NamedTuple):
+    """A document that was asked for its entries: our world in it, and the session that reaches it."""
+
+    send: Send
+    world: int
+
+    def told(self) -> list[Mapping[str, Any]]:
+        """Its entries, once it has told them; none where it tells nothing."""
+        answer = _evaluate(self.send, self.world, TELL_ENTRIES)["result"].get("value")
+        return [answer] if isinstance(answer, dict) else []
+
+
+def entries(
+    send: Send, failures: tuple[type[Exception], ...], others: Iterable[Send] = ()
+) -> list[Mapping[str, Any]]:
+    """What the documents tell that sessions reach, see entries.js: first the one at the top of the tab's session, then
+    its frames of the same site, and those of the other sessions. A frame that has gone meanwhile, for which a command
+    fails, is left out.
+
+    All frames are asked before any is waited for: out of view, one of another site takes a second or two, and there
+    may be many.
     """
-    top, *others = _frames(send("Page.getFrameTree", {})["frameTree"])
-    yield from _entries(send, top)
-    for frame in others:
+    top, *own = _frames(send)
+    told = _ask(send, top).told()
+    frames = [(send, frame) for frame in own]
+    for session in others:
         with contextlib.suppress(*failures):
-            yield from _entries(send, frame)
+            frames += [(session, frame) for frame in _frames(session)]
+    asked: list[_AskedDocument] = []
+    for session, frame in frames:
+        with contextlib.suppress(*failures):
+            asked.append(_ask(session, frame))
+    for document in asked:
+        with contextlib.suppress(*failures):
+            told += document.told()
+    return told
 
 
-def _entries(send: Send, frame: str) -> list[Mapping[str, Any]]:
-    _evaluate(send, frame, f"({OBSERVE})()")  # it does nothing where it ran at first
-    answer = _evaluate(send, frame, f"({ENTRIES})()")["result"].get("value")
-    return [answer] if isinstance(answer, dict) else []
+def _ask(send: Send, frame: str) -> _AskedDocument:
+    asked = _AskedDocument(send, _world(send, frame))
+    _evaluate(send, asked.world, ASK_ENTRIES)
+    return asked
 
 
 def since_a_long_task_ms(send: Send) -> float:
@@ -96,19 +126,28 @@ def evaluated(send: Send, expression: str) -> Any:
 
 
 def _answer(send: Send, expression: str) -> Mapping[str, Any]:
-    return _evaluate(send, send("Page.getFrameTree", {})["frameTree"]["frame"]["id"], expression)
+    return _evaluate(send, _world(send, _frames(send)[0]), expression)
 
 
-def _frames(tree: Mapping[str, Any]) -> Iterator[str]:
-    """The ids of a tree of frames, the one at the top first."""
+def _frames(send: Send) -> list[str]:
+    """The ids of the frames that a session reaches, the one at the top first."""
+    return list(_of_tree(send("Page.getFrameTree", {})["frameTree"]))
+
+
+def _of_tree(tree: Mapping[str, Any]) -> Iterator[str]:
     yield tree["frame"]["id"]
     for child in tree.get("childFrames", ()):
-        yield from _frames(child)
+        yield from _of_tree(child)
 
 
-def _evaluate(send: Send, frame: str, expression: str) -> Mapping[str, Any]:
-    """In the world of a frame, which is made where it is not there."""
-    world = send("Page.createIsolatedWorld", {"frameId": frame, "worldName": NAME})["executionContextId"]
+def _world(send: Send, frame: str) -> int:
+    """Our world in a frame, which is made where it is not there."""
+    made = send("Page.createIsolatedWorld", {"frameId": frame, "worldName": NAME})
+    world: int = made["executionContextId"]
+    return world
+
+
+def _evaluate(send: Send, world: int, expression: str) -> Mapping[str, Any]:
     asked = {"expression": expression, "contextId": world, "awaitPromise": True, "returnByValue": True}
     return send("Runtime.evaluate", asked)
 

@@ -106,12 +106,13 @@ class PlaywrightBrowser(DevToolsBrowser):
     def entries(self) -> Sequence[Mapping[str, Any]]:
         """Of frames of other sites, too, which have sessions of their own."""
         with self._judged():
-            found = [*devtools.entries(self._send, (Error,))]
+            return devtools.entries(self._send, (Error,), self._sessions_of_frames())
+
+    def _sessions_of_frames(self) -> Iterator[devtools.Send]:
         for frame in self._page.frames:
             with contextlib.suppress(Error):  # one of the same site is part of its parent's session
                 if frame is not self._page.main_frame:
-                    found += devtools.entries(_sender(self._context.new_cdp_session(frame)), (Error,))
-        return found
+                    yield _sender(self._context.new_cdp_session(frame))
 
     def end_trace(self, path: Path) -> None:
         whole: list[str] = []

@@ -94,7 +94,7 @@ class SeleniumBrowser(DevToolsBrowser):
     def entries(self) -> Sequence[Mapping[str, Any]]:
         """Not of frames of other sites: chromedriver reaches the page's own session alone."""
         with self._judged():
-            return tuple(devtools.entries(self._send, DRIVER_FAILURES))
+            return devtools.entries(self._send, DRIVER_FAILURES)
 
     def end_trace(self, path: Path) -> None:
         """When the trace is whole, chromedriver does not tell: it is asked for until it is there."""

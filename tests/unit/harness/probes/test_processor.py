@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -28,44 +30,78 @@ trials = 1
 links = ["dsl"]
 """
 WORKED_S = 0.5
-# Works when it is told to, as a page does once its load event has ended.
+# Works whenever it is told to, as a browser does when it starts, and a page before and after its load event.
 WORKS = f"""
-import time
-input()
-while time.process_time() < {WORKED_S}: pass
-print("done", flush=True)
-input()
+import sys, time
+for line in sys.stdin:
+    begun = time.process_time()
+    while time.process_time() - begun < {WORKED_S}: pass
+    print("done", flush=True)
 """
 
 
 @dataclass(frozen=True)
 class Running:
-    """All that is asked of a browser here."""
+    """All that is asked of a browser and of what serves here; the process is the browser."""
 
-    pid: int
+    process: subprocess.Popen[str]
+    driver_pid: None = None
+    programs: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    @staticmethod
+    def holds_pages(*_: bytes) -> bool:
+        return False
+
+    def works(self) -> None:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        print(file=self.process.stdin, flush=True)
+        self.process.stdout.readline()
 
 
-def test_work_that_follows_the_load_event_is_no_part_of_the_load(tmp_path: Path) -> None:
-    """The page is asked for its times some frames later."""
+@contextmanager
+def opened(folder: Path) -> Iterator[tuple[Running, ProcessorProbe, OpenPage]]:
     trial = make_plan(parse_study(STUDY, "mine.toml"), 1).trials[0]
-    load = Load(trial, TrialOptions(), tmp_path, cast("ServedPage", None), evidence().setup)
     words = [sys.executable, "-c", WORKS]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
+        running = Running(process)
+        load = Load(trial, TrialOptions(), folder, cast("ServedPage", running), evidence().setup)
         page = OpenPage(
             load,
             cast("Browser", None),
-            cast("FreshBrowser", Running(process.pid)),
+            cast("FreshBrowser", running),
             cast("MeasuredClient", None),
             cast("Watchdog", None),
         )
-        probe = ProcessorProbe(load)
-        probe.at_load_event(page, 500.0)
-        print(file=process.stdin, flush=True)
-        process.stdout.readline()
+        yield running, ProcessorProbe(load), page
+        process.communicate()
+
+
+def test_work_before_the_load_and_after_its_event_is_no_part_of_it(tmp_path: Path) -> None:
+    """The browser has started before; the page is asked for its times some frames later."""
+    with opened(tmp_path) as (browser, probe, page):
+        browser.works()
+        with probe.during(page):
+            probe.at_load_event(page, 500.0)
+        browser.works()
         probe.ask(page)
-        process.communicate("\n")
     used_s = probe.seen().client_s
     assert used_s is not None
     assert used_s < WORKED_S / 2
+
+
+def test_work_until_the_load_event_is_all_counted(tmp_path: Path) -> None:
+    with opened(tmp_path) as (browser, probe, page), probe.during(page):
+        browser.works()
+        probe.at_load_event(page, 500.0)
+    assert WORKED_S * 0.9 < (probe.seen().client_s or 0) < WORKED_S * 1.5
+
+
+def test_without_a_reading_before_nothing_is_known_of_the_load(tmp_path: Path) -> None:
+    with opened(tmp_path) as (_, probe, page):
+        probe.at_load_event(page, 500.0)
+    assert probe.seen().client_s is None
