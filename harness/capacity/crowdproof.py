@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.capacity.crowd import NO_TLS, CrowdSeen, ServedCounts
+from harness.capacity.crowd import NO_TLS, CrowdSeen, ServedCounts, users_at
 from harness.capacity.limit import Bottleneck
 from harness.capacity.series import (
     UNTOLD,
@@ -150,18 +150,20 @@ def observe(
     lot: Sequence[Bucket],
     limited_by: str | None = None,
     *,
-    asked_s: float = math.inf,
-    bound_ms: float = 1000 * Users.slower_than_s,
+    workload: Users,
+    asked_s: float | None = None,
 ) -> CrowdObservation:
     """The numbers of a record, with the buckets of what was seen.
 
-    `asked_s` is how long its users begin pages: page times are of pages that end by then, as those of buckets are.
-    `bound_ms` is what a page may take.
+    `asked_s` is how long its users began pages (None: to the end): page times are of pages that ended by then, as those
+    of buckets are. What fails later is told with the users that there were then.
     """
+    asked_s = workload.seconds if asked_s is None else asked_s
     judged = of_the_crowd(lot, asked_s)
     loaded = [page for page in seen.pages if page.ms is not None]
     failed = [page for page in seen.pages if page.ms is None]
     times = [page.ms for page in loaded if page.ms is not None and page.counts_at_s <= asked_s]
+    broke_s = min(known(page.broke_at_s for page in failed), default=None)
     busiest = max(judged, key=lambda bucket: bucket.pages_per_s, default=None)
     bytes_down = _of_link(seen.link_reading, "down")
     generator_cpu_s = _total(second.generator_cpu_s for second in seen.seconds)
@@ -173,9 +175,10 @@ def observe(
         pages_per_s=busiest.pages_per_s if busiest else None,
         users_at_most_pages=_whole(busiest.users) if busiest else None,
         page_ms=round(statistics.median(times), 3) if times else None,
+        page_mean_ms=round(statistics.fmean(times), 3) if times else None,
         page_p95_ms=percentile(times, 0.95),
-        first_error_users=min(failed, key=lambda page: page.t_s).users if failed else None,
-        users_over_bound=users_over(judged, bound_ms),
+        first_error_users=None if broke_s is None else users_at(workload, min(broke_s, asked_s)),
+        users_over_bound=users_over(judged, 1000 * workload.slower_than_s),
         requests=sum(page.requests for page in seen.pages),
         bytes_down=bytes_down,
         bytes_down_per_page=round(bytes_down / len(seen.pages)) if bytes_down and seen.pages else None,

@@ -172,8 +172,7 @@ def _observed(
 ) -> CrowdObservation:
     capacity = capacity_of(crowd.generator, crowd.link, crowd.cores, settings)
     limited_by = limit.bottleneck(seen.seconds, capacity).value
-    bound_ms = 1000 * crowd.workload.slower_than_s
-    return observe(seen, made, limited_by, asked_s=asked_s, bound_ms=bound_ms)
+    return observe(seen, made, limited_by, workload=crowd.workload, asked_s=asked_s)
 
 
 def capacity_of(generator: UserGenerator, link: Link, cores: Cores, settings: ServerSettings) -> Capacity:

@@ -39,6 +39,10 @@ class PageLine:
     """until the last byte of all; null when it failed"""
     document_ms: float | None = None
     """until the last byte of the document"""
+    ended_ms: float | None = None
+    """until it was loaded, or had failed"""
+    broke_ms: float | None = None
+    """until the first of its requests failed; null when none did"""
     requests: int = 0
     """requests made"""
     failed: int = 0
@@ -58,8 +62,16 @@ class PageLine:
 
     @property
     def counts_at_s(self) -> float:
-        """When it counts: at its end; a page that failed, of which no end is told, at its start."""
-        return self.t_s + (self.ms or 0.0) / 1000
+        """When it counts: at its end; a page of which no end is told (before 2026-12) at its start where it failed."""
+        ended_ms = self.ms if self.ended_ms is None else self.ended_ms
+        return self.t_s + (ended_ms or 0.0) / 1000
+
+    @property
+    def broke_at_s(self) -> float | None:
+        """When the first of its requests failed; None when none did."""
+        if self.ms is not None:
+            return None
+        return self.counts_at_s if self.broke_ms is None else self.t_s + self.broke_ms / 1000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,6 +165,8 @@ class Bucket:
     """pages loaded per second"""
     page_ms: float | None = None
     """median of the pages that loaded"""
+    page_mean_ms: float | None = None
+    """mean of the pages that loaded"""
     page_p95_ms: float | None = None
     """95 % of the pages that loaded took no longer"""
     waited_ms: float | None = None
@@ -177,7 +191,7 @@ def buckets(
     """The buckets of a trial whose users begin pages for `asked_s`: every page and every second is in one of them, and
     in one alone.
 
-    A page counts in the bucket in which it ended; one that failed in that of its start; a second in that of its middle.
+    A page counts in the bucket in which it ended, loaded or failed; a second in that of its middle.
     What ends after `asked_s` is in a last bucket of its own, which is not the crowd's (`of_the_crowd`).
     """
     edges = _edges(bucket_s, asked_s)
@@ -199,7 +213,7 @@ def buckets(
 
 
 def of_the_crowd(lot: Sequence[Bucket], asked_s: float) -> Sequence[Bucket]:
-    """The buckets in which users begin pages: once none does, those under way end faster than a crowd's ever do."""
+    """The buckets in which users begin pages. What ends later ends among ever fewer users, and oftener is slow."""
     return [bucket for bucket in lot if bucket.t_s + bucket.seconds <= asked_s + SOON_S / 2]
 
 
@@ -250,6 +264,7 @@ def _bucket(start: float, length: float, pages: Sequence[PageLine], read: Sequen
         errors=dict(Counter(page.error or UNTOLD for page in failed)),
         pages_per_s=round(len(times) / length, 4),
         page_ms=round(statistics.median(times), 3) if times else None,
+        page_mean_ms=round(statistics.fmean(times), 3) if times else None,
         page_p95_ms=percentile(times, 0.95),
         waited_ms=round(waited_ms, 3) if math.isfinite(waited_ms) else None,
         workers_busy=most(second.workers_busy for second in seconds),

@@ -29,7 +29,6 @@ from harness.model.trials import PlannedTrial
 from harness.records import Record
 from harness.study.metrics import machine_reasons, unsound
 
-TIMED_OUT = "timeout"  # as the lines of pages name it
 ATTEMPTS = 2  # at a crowd that the machine disturbs
 OVERHEAD_S = 10.0  # of a crowd: its hosts, its link, its end
 USUAL_ROUGH, USUAL_FINE = 5, 2.5  # crowds of the first round, and of each further one
@@ -121,7 +120,7 @@ class LimitSearch:
         capacity = capacity_of(GENERATORS[condition.engine], link, allotted_here(), settings)
         reason = unsound(record.to_json())
         return replace(
-            settled(workload.most, pages, end, workload.page_timeout_s),
+            settled(workload.most, pages, end),
             used=shares_used([second for second in seconds if end / 2 <= second.t_s <= end], capacity),
             limited_by=Bottleneck(record.observation.limited_by or Bottleneck.NOTHING),
             disturbed=reason if reason in machine_reasons() else None,
@@ -133,15 +132,11 @@ class LimitSearch:
         )
 
 
-def settled(users: int, pages: Sequence[PageLine], end_s: float, timeout_s: float) -> Held:
+def settled(users: int, pages: Sequence[PageLine], end_s: float) -> Held:
     """What pages took that were under way in the second half of a crowd, once it had settled: also those that ended
     after it. A page that failed took for ever; `pages_per_s` are those that were loaded within that half.
     """
-
-    def ended_s(page: PageLine) -> float:
-        return page.t_s + timeout_s if page.error == TIMED_OUT else page.counts_at_s
-
-    there = [page for page in pages if page.t_s <= end_s and ended_s(page) >= end_s / 2]
+    there = [page for page in pages if page.t_s <= end_s and page.counts_at_s >= end_s / 2]
     times = [math.inf if page.ms is None else page.ms for page in there]
     loaded = sum(page.ms is not None and page.counts_at_s <= end_s for page in there)
     return Held(

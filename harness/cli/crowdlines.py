@@ -77,7 +77,7 @@ def _figures(seen: CrowdObservation) -> Iterator[str]:
         f"  pages: {seen.pages:,} loaded, {_failures(seen.errors)}; at most {_number(seen.pages_per_s)} a second "
         f"at {_count(seen.users_at_most_pages)} users"
     )
-    yield f"  page time: {_ms(seen.page_ms)} median, {_ms(seen.page_p95_ms)} for 95 %"
+    yield f"  page time: {_ms(seen.page_ms)} median, {_ms(seen.page_mean_ms)} mean, {_ms(seen.page_p95_ms)} for 95 %"
     yield (
         f"  requests: {_count(seen.requests)} over {_count(seen.connections)} connections ("
         f"{', '.join(f'{count:,} by {name}' for name, count in seen.requests_by_protocol.items()) or '-'}); "

@@ -222,7 +222,7 @@ def _files_of(sides: Releases, engine: Engine) -> FilesApart:
 
 def _print_alike(sides: Releases, judging: Judging) -> None:
     """What programs are told of two sides that are not measured, as no file differs."""
-    from analysis.comparing.pair import alike_json
+    from analysis.comparing.versus import alike_json
 
     a, b = map(str, sides)
     print(json.dumps(alike_json((a, b), judging.margin, judging.limit), indent=1))
@@ -240,7 +240,7 @@ def _tell(
     """Print what a run tells, write its page and what else is asked, and return the exit code."""
     from analysis.claims.junit import case_of
     from analysis.comparing.page import FileRow, page_of_versus, write
-    from analysis.comparing.pair import read_versus, versus_json
+    from analysis.comparing.versus import read_versus, versus_json
     from harness.cli.comparelines import answered, cases, wrapped
     from harness.cli.report import write_files
 

@@ -147,7 +147,8 @@ def test_a_crowd_loads_the_page_by_the_protocol_and_leaves_whole_series(
     assert {page["protocol"] for page in trial.pages} == {protocol.wire}
     assert {page["connections"] for page in trial.pages} == {CONNECTIONS[protocol.wire]}
     assert {page["user"] for page in trial.pages} == set(range(5))
-    assert all(0 < page["document_ms"] < page["ms"] for page in trial.pages)
+    assert all(0 < page["document_ms"] < page["ms"] == page["ended_ms"] for page in trial.pages)
+    assert {page["broke_ms"] for page in trial.pages} == {None}
     assert seen.requests_by_protocol == {protocol.wire: seen.requests}
     assert set(seen.tls_versions) == ({"TLS 1.3"} if protocol.encrypted else set())
     assert sum(bucket["pages"] for bucket in trial.buckets) == seen.pages

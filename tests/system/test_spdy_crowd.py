@@ -52,7 +52,8 @@ def test_a_crowd_on_the_gateway(protocol: Protocol, recipes: Recipes, tmp_path: 
     assert {page["connections"] for page in trial.pages} == {CONNECTIONS[protocol.wire]}
     assert {page["protocol"] for page in trial.pages} == {protocol.wire}
     assert {page["user"] for page in trial.pages} == set(range(3))
-    assert all(0 < page["document_ms"] < page["ms"] for page in trial.pages)
+    assert all(0 < page["document_ms"] < page["ms"] == page["ended_ms"] for page in trial.pages)
+    assert {page["broke_ms"] for page in trial.pages} == {None}
     assert all(page["bytes"] > 1_000_000 for page in trial.pages)
     assert seen.requests_by_protocol == {protocol.wire: seen.requests}
     assert set(seen.tls_versions) == ({"TLS 1.2"} if protocol.encrypted else set())

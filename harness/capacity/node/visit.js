@@ -20,6 +20,7 @@ class Visit {
     this.requests = 0
     this.failures = 0
     this.first = null // Failure
+    this.brokeMs = null // until that
     this.documentMs = null
     this.opened = 0 // connections
     this.taking = new Set() // sockets of those that take requests
@@ -69,8 +70,13 @@ class Visit {
   failed (number, failure) {
     if (this.isOver) return
     this.failures++
-    this.first ??= failure
+    this.broke(failure)
     this.went([])
+  }
+
+  broke (failure) {
+    this.brokeMs ??= this.sinceStart()
+    this.first ??= failure
   }
 
   went (next) {
@@ -82,7 +88,7 @@ class Visit {
   /** What a user does whose page does not come. */
   giveUp () {
     this.failures += this.underWay
-    this.first ??= new Failure('timeout', `${this.underWay} requests were unanswered after ${this.plan.timeout_ms / 1000} s`)
+    this.broke(new Failure('timeout', `${this.underWay} requests were unanswered after ${this.plan.timeout_ms / 1000} s`))
     this.close()
     this.end()
   }
@@ -90,8 +96,11 @@ class Visit {
   close () {
     this.isOver = true
     clearTimeout(this.limit)
+    const endedMs = this.sinceStart()
     this.finished({
-      ms: this.first ? null : this.sinceStart(),
+      ms: this.first ? null : endedMs,
+      ended_ms: endedMs,
+      broke_ms: this.brokeMs,
       document_ms: this.documentMs,
       requests: this.requests,
       failed: this.failures,

@@ -51,6 +51,8 @@ type line struct {
 	Users       int64    `json:"users"`
 	Ms          *float64 `json:"ms"`
 	DocumentMs  *float64 `json:"document_ms"`
+	EndedMs     *float64 `json:"ended_ms"`
+	BrokeMs     *float64 `json:"broke_ms"`
 	Requests    int      `json:"requests"`
 	Failed      int      `json:"failed"`
 	Error       *string  `json:"error"`
@@ -148,7 +150,7 @@ func (c *crowd) now() float64 {
 func (c *crowd) write(made line, came page.Result) error {
 	made.Requests, made.Failed, made.Connections, made.Bytes = came.Requests, came.Failed, came.Connections, came.Bytes
 	made.AtOnce = came.AtOnce
-	made.DocumentMs = milliseconds(came.Document)
+	made.DocumentMs, made.EndedMs, made.BrokeMs = milliseconds(came.Document), milliseconds(came.Ended), milliseconds(came.Broke)
 	made.Error, made.Protocol, made.TLS = known(came.Error), known(came.Protocol), known(came.TLS)
 	if came.Error == "" {
 		made.Ms = milliseconds(came.Took)

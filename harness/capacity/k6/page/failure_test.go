@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/quic-go/quic-go/http3"
 	"golang.org/x/net/dns/dnsmessage"
@@ -79,7 +80,7 @@ func TestFailuresAreToldByKind(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			plan := planFor(t, each.site(t), each.protocol, nil)
 			came := load(t, plan, 0)
-			if came.Error != each.wanted || came.Took != 0 || came.Failed != 1 {
+			if came.Error != each.wanted || came.Took != 0 || came.Broke <= 0 || came.Ended != came.Broke || came.Failed != 1 {
 				t.Errorf("%+v", came.Result)
 			}
 		})
@@ -120,7 +121,8 @@ func TestAPageThatDoesNotComeIsGivenUpAndItsConnectionsAreClosed(t *testing.T) {
 				served.url = "https://" + socket.LocalAddr().String()
 			}
 			came := load(t, planFor(t, served, protocol, func(plan map[string]any) { plan["timeout_ms"] = 150 }), 0)
-			if came.Error != timedOut || came.Failed != 1 || came.Took != 0 {
+			if came.Error != timedOut || came.Failed != 1 || came.Took != 0 || came.Broke < 150*time.Millisecond ||
+				came.Ended != came.Broke {
 				t.Errorf("%+v", came.Result)
 			}
 			<-closed
@@ -139,7 +141,8 @@ func TestAPageThatIsGivenUpTellsItsFirstFailureAndWhatCameOfIt(t *testing.T) {
 			})
 			came := load(t, plan, 0)
 			close(served.gathered)
-			if came.Error != badStatus || came.Failed != 2 || came.Took != 0 || came.Bytes < 1700 {
+			if came.Error != badStatus || came.Failed != 2 || came.Took != 0 || came.Bytes < 1700 ||
+				came.Ended < 500*time.Millisecond || came.Broke <= 0 || came.Broke >= came.Ended {
 				t.Errorf("%+v", came.Result)
 			}
 		})

@@ -42,7 +42,7 @@ func TestAPageTakesTheConnectionsOfABrowser(t *testing.T) {
 			if len(served.seen().paths) != 1+objects || served.seen().paths[0] != "/" {
 				t.Errorf("the server saw %v", served.seen().paths)
 			}
-			if came.Bytes < (1+objects)*1700 || came.Document <= 0 || came.Took < came.Document {
+			if came.Bytes < (1+objects)*1700 || came.Document <= 0 || came.Took < came.Document || came.Ended != came.Took || came.Broke != 0 {
 				t.Errorf("%+v", came)
 			}
 			if protocols[protocol].keepAlive && served.seen().most > 6 {

@@ -10,10 +10,12 @@ import (
 	"time"
 )
 
-// Result is what came of a page. Took is 0 when it failed, and Error then says by what kind of failure, Why in words.
-// AtOnce is the most connections that took requests at a time.
+// Result is what came of a page. Ended is how long that took; Took is the same of a page that was loaded, and 0 when it
+// failed. Broke then is when its first request did, and Error by what kind of failure, Why in words. AtOnce is the most
+// connections that took requests at a time.
 type Result struct {
 	Took, Document time.Duration
+	Ended, Broke   time.Duration
 	Requests       int
 	Failed         int
 	Error, Why     string
@@ -85,10 +87,11 @@ type visit struct {
 	waitsFor  []int // for each item how many others
 	underWay  int
 	document  time.Duration
-	took      time.Duration
+	took      time.Duration // until it was over
 	requests  int
 	failures  int
 	first     error
+	broke     time.Duration // until the first failure
 	opened    int
 	open      int // of these, those that take requests
 	atOnce    int
@@ -142,9 +145,7 @@ func (v *visit) answered(number int, err error) {
 	var next []int
 	if err != nil {
 		v.failures++
-		if v.first == nil {
-			v.first = err
-		}
+		v.broken(err, now)
 	} else {
 		if number == 0 {
 			v.document = now
@@ -173,10 +174,15 @@ func (v *visit) giveUp() {
 	if v.over {
 		return
 	}
-	v.over = true
+	v.over, v.took = true, time.Since(v.started)
 	v.failures += v.underWay
+	v.broken(failed(timedOut, "%d requests were unanswered after %s", v.underWay, v.plan.Timeout()), v.took)
+}
+
+// broken notes the first failure, with the mutex held.
+func (v *visit) broken(err error, at time.Duration) {
 	if v.first == nil {
-		v.first = failed(timedOut, "%d requests were unanswered after %s", v.underWay, v.plan.Timeout())
+		v.first, v.broke = err, at
 	}
 }
 
@@ -233,7 +239,7 @@ func (v *visit) result() Result {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	made := Result{
-		Took: v.took, Document: v.document, Requests: v.requests, Failed: v.failures,
+		Took: v.took, Ended: v.took, Broke: v.broke, Document: v.document, Requests: v.requests, Failed: v.failures,
 		Connections: v.opened, AtOnce: v.atOnce, Bytes: v.received(), Protocol: v.wire, TLS: v.tls,
 	}
 	if v.first != nil {

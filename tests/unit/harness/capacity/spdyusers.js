@@ -112,6 +112,7 @@ test('a page by SPDY is loaded over one connection', async () => {
   assert.deepEqual([came.protocol, came.tls, seen.connections], ['spdy/3', null, 1])
   assert.ok(came.bytes > 51 * BODY.length)
   assert.ok(came.document_ms > 0 && came.document_ms < came.ms)
+  assert.deepEqual([came.ended_ms, came.broke_ms], [came.ms, null])
   assert.deepEqual(seen.paths, ['/', ...many(50)])
   assert.equal(seen.headers[0]['user-agent'], 'test')
 })
@@ -179,6 +180,7 @@ for (const protocol of ['spdy-plain', 'http1']) {
   test(`${protocol}: a page that does not come fails at its limit`, async () => {
     const came = await load(server(new Seen(() => true)), protocol, ['/never'], { timeout_ms: 100 })
     assert.deepEqual([came.error, came.requests, came.failed, came.ms], ['timeout', 1, 1, null])
+    assert.ok(came.broke_ms >= 99 && came.ended_ms >= came.broke_ms)
   })
 
   test(`${protocol}: a page that is given up tells what failed first`, async () => {
@@ -186,6 +188,7 @@ for (const protocol of ['spdy-plain', 'http1']) {
     const objects = [{ path: '/wrong', status: 404 }, { path: '/never', after: [-1] }]
     const came = await load(server(seen), protocol, objects, { timeout_ms: 300 })
     assert.deepEqual([came.error, came.requests, came.failed, came.ms], ['status', 3, 2, null])
+    assert.ok(came.broke_ms < 299 && came.ended_ms >= 299)
   })
 
   test(`${protocol}: an answer of another status is a failure, and the browser's own is none`, async () => {

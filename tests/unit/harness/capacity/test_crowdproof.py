@@ -205,9 +205,20 @@ PAGES = [
     PageLine(t_s=0.0, user=0, users=1, ms=500, requests=3, connections=2, tls="1.3"),
     PageLine(t_s=11.0, user=1, users=10, ms=1000, requests=3, connections=2, tls="1.3"),
     PageLine(t_s=12.0, user=2, users=10, ms=1500, requests=3, connections=1, tls="1.3"),
-    PageLine(t_s=21.0, user=2, users=20, error="timeout", requests=2, failed=2, connections=1),
-    PageLine(t_s=25.0, user=3, users=21, error="reset"),
+    PageLine(
+        t_s=5.0,
+        user=2,
+        users=5,
+        error="timeout",
+        requests=2,
+        failed=2,
+        connections=1,
+        ended_ms=20_000,
+        broke_ms=20_000,
+    ),
+    PageLine(t_s=21.0, user=3, users=21, error="reset", ended_ms=8000, broke_ms=1500),
 ]
+RAMP = Users(start=1, to=31, over_s=30, bucket_s=10)
 SECONDS = [
     Second(
         t_s=float(number + 1),
@@ -229,7 +240,7 @@ def test_the_rest_of_the_pages_is_no_peak() -> None:
     late = [PageLine(t_s=19.0, user=user, users=20, ms=6000) for user in range(9)]
     lot = buckets([*PAGES, *late], SECONDS, 10, 20)
     assert max(each.pages_per_s for each in lot) > 0.5
-    made = observe(CrowdSeen(PAGES, SECONDS), lot, asked_s=20)
+    made = observe(CrowdSeen(PAGES, SECONDS), lot, workload=RAMP, asked_s=20)
     assert (made.pages_per_s, made.users_at_most_pages) == (0.2, 11)
 
 
@@ -237,7 +248,7 @@ def test_the_rest_of_the_pages_makes_the_median_page_no_quicker() -> None:
     slow = [PageLine(t_s=float(t), user=t, users=20, ms=8000) for t in range(10)]
     rest = [PageLine(t_s=18.0 + t / 10, user=t, users=20, ms=3000) for t in range(30)]
     pages = [*slow, *rest]
-    made = observe(CrowdSeen(pages), buckets(pages, [], 10, 20), asked_s=20)
+    made = observe(CrowdSeen(pages), buckets(pages, [], 10, 20), workload=RAMP, asked_s=20)
     assert (made.pages, made.page_ms, made.page_p95_ms) == (40, 8000, 8000)
 
 
@@ -246,7 +257,7 @@ def test_the_rest_of_the_pages_makes_slow_pages_no_quicker() -> None:
         Bucket(t_s=10 * n, seconds=10, users=10 + 10 * n, pages=1, waited_ms=ms)
         for n, ms in enumerate([4000, 5000, 100])
     ]
-    made = observe(CrowdSeen(), lot, asked_s=20)
+    made = observe(CrowdSeen(), lot, workload=RAMP, asked_s=20)
     assert made.users_over_bound == 10
 
 
@@ -257,19 +268,21 @@ def test_however_long_the_rest_takes_the_last_users_count(late_s: float) -> None
     slow = [PageLine(t_s=20.0 + t / 2, user=t, users=30, ms=4500.0) for t in range(10)]
     rest = [PageLine(t_s=25.0, user=99, users=30, ms=1000 * (5 + late_s))]
     lot = buckets([*pages, *slow, *rest], [], 10, 30)
-    assert observe(CrowdSeen(), lot, asked_s=30).users_over_bound == 30
+    assert observe(CrowdSeen(), lot, workload=RAMP).users_over_bound == 30
 
 
 def test_pages_that_fail_are_over_every_bound() -> None:
     quick = [PageLine(t_s=float(t), user=t, users=20, ms=700.0) for t in range(5)]
     failed = [PageLine(t_s=t / 100, user=t, users=20, error="reset") for t in range(500)]
     for pages, users in (([*quick, *failed], 20), (quick, None)):
-        assert observe(CrowdSeen(pages), buckets(pages, [], 10, 10), asked_s=10).users_over_bound == users
+        made = observe(CrowdSeen(pages), buckets(pages, [], 10, 10), workload=RAMP, asked_s=10)
+        assert made.users_over_bound == users
 
 
 @pytest.mark.parametrize(("bound_ms", "users"), [(400, 1), (500, 11), (1200, 11), (1300, 21)])
 def test_the_bound_of_slow_pages_is_a_setting(bound_ms: float, users: int) -> None:
-    made = observe(CrowdSeen(PAGES, SECONDS), buckets(PAGES, SECONDS, 10, 30), bound_ms=bound_ms)
+    workload = replace(RAMP, slower_than_s=bound_ms / 1000)
+    made = observe(CrowdSeen(PAGES, SECONDS), buckets(PAGES, SECONDS, 10, 30), workload=workload)
     assert made.users_over_bound == users
 
 
@@ -282,11 +295,11 @@ def test_every_number_of_a_small_crowd() -> None:
         link_reading={"down": {"bytes_out": 7}, "up": {"bytes_out": 8}},
         served=ServedCounts(11, {"h2": 11}, {}),
     )
-    made = observe(seen, lot, "nothing")
+    made = observe(seen, lot, "nothing", workload=RAMP)
     assert (made.pages, made.pages_failed, made.errors) == (3, 2, {"timeout": 1, "reset": 1})
     assert (made.pages_per_s, made.users_at_most_pages) == (0.2, 11)
-    assert (made.page_ms, made.page_p95_ms) == (1000, 1500)
-    assert made.first_error_users == 20
+    assert (made.page_ms, made.page_mean_ms, made.page_p95_ms) == (1000, 1000, 1500)
+    assert made.first_error_users == 23  # by the reset: the other page was asked for before, and failed later
     assert made.users_over_bound == 21  # of the bucket in which none was loaded
     assert (made.requests, made.connections) == (11, 6)
     assert (made.bytes_down, made.bytes_down_per_page, made.bytes_up) == (7, 1, 8)
@@ -301,8 +314,28 @@ def test_every_number_of_a_small_crowd() -> None:
     assert (made.accounting, made.limited_by) == ("processes", "nothing")
 
 
+@pytest.mark.parametrize(
+    ("page", "users"),
+    [
+        (PageLine(t_s=10, user=0, error="timeout", ended_ms=15_000, broke_ms=15_000), 26),
+        (
+            PageLine(t_s=10, user=0, error="reset", ended_ms=15_000, broke_ms=2000),
+            13,
+        ),  # its other requests went on
+        (
+            PageLine(t_s=10, user=0, error="timeout", ended_ms=60_000, broke_ms=60_000),
+            31,
+        ),  # the crowd has gone
+        (PageLine(t_s=10, user=0, error="timeout"), 11),  # before 2026-12, when nothing told of its end
+        (PageLine(t_s=10, user=0, ms=500), None),
+    ],
+)
+def test_the_first_error_is_that_of_the_users_who_were_there(page: PageLine, users: int | None) -> None:
+    assert observe(CrowdSeen([PAGES[0], page]), [], workload=RAMP).first_error_users == users
+
+
 def test_a_crowd_of_which_nothing_was_seen() -> None:
-    made = observe(CrowdSeen(), [])
+    made = observe(CrowdSeen(), [], workload=RAMP)
     assert made.pages == 0
     assert made.pages_per_s is None
     assert made.page_ms is None
@@ -332,7 +365,7 @@ def test_from_how_many_users_on_pages_are_slow(times: list[float | None], expect
 
 def test_nothing_limits_no_crowd_that_loaded_nothing() -> None:
     failed = [replace(page, ms=None, error="connect") for page in PAGES]
-    made = observe(CrowdSeen(failed, SECONDS), [], "nothing")
+    made = observe(CrowdSeen(failed, SECONDS), [], "nothing", workload=RAMP)
     assert (made.pages, made.pages_failed, made.limited_by) == (0, len(PAGES), None)
-    busy = observe(CrowdSeen(failed, SECONDS), [], "workers")
+    busy = observe(CrowdSeen(failed, SECONDS), [], "workers", workload=RAMP)
     assert busy.limited_by == "workers"

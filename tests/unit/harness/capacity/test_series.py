@@ -17,14 +17,16 @@ def page(t_s: float, ms: float | None = 100.0, error: str | None = None) -> Page
     return PageLine(t_s=t_s, user=0, users=3, ms=ms, error=error, requests=4)
 
 
-def test_a_page_counts_where_it_ends_and_a_failed_one_where_it_began() -> None:
-    made = buckets([page(9.95), page(1.0, None, "timeout"), page(0.0)], [], 10, 20)
+def test_a_page_counts_where_it_ends_loaded_or_failed() -> None:
+    given_up = replace(page(1.0, None, "timeout"), ended_ms=15_000, broke_ms=15_000)
+    untold = page(2.0, None, "reset")  # before 2026-12
+    made = buckets([page(9.95), given_up, untold, page(0.0)], [], 10, 20)
     assert [(bucket.t_s, bucket.pages, bucket.failed, bucket.errors) for bucket in made] == [
-        (0, 1, 1, {"timeout": 1}),
-        (10, 1, 0, {}),
+        (0, 1, 1, {"reset": 1}),
+        (10, 1, 1, {"timeout": 1}),
     ]
     assert [bucket.pages_per_s for bucket in made] == [0.1, 0.1]
-    assert [bucket.requests for bucket in made] == [8, 4]
+    assert [bucket.requests for bucket in made] == [8, 8]
 
 
 def test_what_is_read_of_seconds() -> None:
@@ -132,6 +134,11 @@ def test_in_the_median_of_all_pages_those_that_failed_take_for_ever() -> None:
         (200, None),
         (200, 200),
     ]
+
+
+def test_a_few_slow_pages_move_the_mean_and_not_the_median() -> None:
+    (made,) = buckets([page(0.0), page(0.0), page(0.0, 700.0), page(0.0, None, "reset")], [], 10, 10)
+    assert (made.page_ms, made.page_mean_ms, made.page_p95_ms) == (100, 300, 700)
 
 
 @given(

@@ -32,19 +32,19 @@ def test_a_crowd_is_measured_once_it_has_settled() -> None:
         PageLine(t_s=1, user=1, ms=9000),  # before
         PageLine(t_s=14, user=1, ms=1500),
         PageLine(t_s=20, user=2, ms=2500),
-        PageLine(t_s=21, user=3, error="timeout"),
+        PageLine(t_s=21, user=3, error="timeout", ended_ms=10_000, broke_ms=10_000),
         PageLine(t_s=29, user=2, ms=2000),  # it ends afterwards
         PageLine(t_s=30.1, user=2, ms=10),  # after
     ]
-    assert settled(10, pages, 30, 10) == Held(users=10, page_ms=2250, pages_per_s=round(2 / 15, 3))
-    assert settled(10, pages[:1], 30, 10).page_ms == math.inf
-    assert "no page" in crowd_line(settled(10, pages[:1], 30, 10))
+    assert settled(10, pages, 30) == Held(users=10, page_ms=2250, pages_per_s=round(2 / 15, 3))
+    assert settled(10, pages[:1], 30).page_ms == math.inf
+    assert "no page" in crowd_line(settled(10, pages[:1], 30))
 
 
 @pytest.mark.parametrize(
     "stuck",
     [
-        {"t_s": 2, "error": "timeout"},  # it is given up long after the crowd's time
+        {"t_s": 2, "error": "timeout", "ended_ms": 60_000},  # it is given up long after the crowd's time
         {"t_s": 2, "ms": 40_000},
         {"t_s": 28, "ms": 40_000},
     ],
@@ -53,14 +53,14 @@ def test_users_who_are_stuck_count(stuck: dict[str, Any]) -> None:
     """Nine of ten wait for a page all the time: what the lucky one sees is not the median."""
     lucky = [PageLine(t_s=second, user=0, ms=1000) for second in range(0, 30, 6)]
     others = [PageLine(user=user, **stuck) for user in range(1, 10)]
-    held = settled(10, [*lucky, *others], 30, 60)
+    held = settled(10, [*lucky, *others], 30)
     assert held.page_ms >= 40_000
     assert held.pages_per_s == round(2 / 15, 3)
 
 
 def test_a_page_that_was_given_up_before_the_crowd_had_settled_does_not_count() -> None:
-    early = [PageLine(t_s=1, user=user, error="timeout") for user in range(9)]
-    assert settled(10, [*early, PageLine(t_s=20, user=9, ms=1000)], 30, 10).page_ms == 1000
+    early = [PageLine(t_s=1, user=user, error="timeout", ended_ms=10_000) for user in range(9)]
+    assert settled(10, [*early, PageLine(t_s=20, user=9, ms=1000)], 30).page_ms == 1000
 
 
 def test_too_short_a_time_is_refused_with_the_least() -> None:

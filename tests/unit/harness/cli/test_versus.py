@@ -26,7 +26,7 @@ from sites.filesapart import FileApart, FilesApart
 from sites.response import Response
 from sites.warc import About
 from tests.facts import tells
-from tests.unit.analysis.comparing.test_pair import RUN
+from tests.unit.analysis.comparing.test_versus import RUN
 from tests.unit.analysis.runpairs import edit
 
 
