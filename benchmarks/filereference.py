@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from analysis.comparing.answers import AnswersJson, ChangeJson
-from analysis.comparing.pair import PairJson, VersusJson
+from analysis.comparing.pair import PairJson
+from analysis.comparing.versus import VersusJson
 from benchmarks.declared import Declared, Row, declared, members, table
 from benchmarks.meanings import CALIBRATION, KEYS, LINK_OF_A_RECORD, OF_TRIALS, OF_VARIANTS
 from harness.capacity.recipe import SCHEMA as RECIPE_SCHEMA

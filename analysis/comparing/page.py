@@ -11,7 +11,8 @@ from pathlib import Path
 from analysis.charts.waterfallview import WaterfallView, view
 from analysis.comparing.answers import Answered, bound_note, label, sentence
 from analysis.comparing.between import Change
-from analysis.comparing.pair import RunPair, Versus
+from analysis.comparing.pair import RunPair
+from analysis.comparing.versus import Versus
 from analysis.evaluation.loads import Medians, median_loads
 from analysis.evaluation.results import evaluate
 from analysis.labels import words

@@ -28,7 +28,7 @@ FILE = "buckets.jsonl"
 MOST_LINES = 2_000_000  # of a file
 ROUNDING_S = 0.0005  # of the end of a bucket
 BUCKET = (
-    *("t_s", "seconds", "users", "pages", "failed", "pages_per_s", "page_ms", "page_p95_ms"),
+    *("t_s", "seconds", "users", "pages", "failed", "pages_per_s", "page_ms", "page_mean_ms", "page_p95_ms"),
     *("workers_busy", "workers", "cpu_idle_share", "server_cpu_s", "memory_bytes", "requests"),
 )
 # Metrics of which a bucket has something of another name, or for each of its seconds.
@@ -59,8 +59,8 @@ def buckets_of_all(runs: Mapping[str, Run], records: pd.DataFrame) -> pd.DataFra
     """The crowd's buckets of those records (columns run, trial, attempt, cell, workload_seconds), each with run, trial
     and cell in front. `runs`: by the names that the records give them.
 
-    A bucket that ends after the time for which users begin pages is not the crowd's: what is under way then ends faster
-    than it does while others begin.
+    A bucket that ends after the time for which users begin pages is not the crowd's: what is under way then ends among
+    ever fewer users, and is more often a slow page.
     """
     parts = []
     for record in records.to_dict("records"):

@@ -202,7 +202,7 @@ def _worth(results: Results) -> str:
 
 def notes(results: Results) -> list[str]:
     """What a reader should know first: conditions that mostly timed out, and what was odd about reading the runs."""
-    return [*timed_out(results), *unread(results), *of_the_runs(results)]
+    return [*timed_out(results), *of_vitals(results), *of_the_runs(results)]
 
 
 def of_the_runs(results: Results) -> list[str]:
@@ -233,15 +233,28 @@ def drawn_again(results: Results) -> str:
     )
 
 
-def unread(results: Results) -> list[str]:
-    """Of how many loads the vitals lack frames."""
-    loads = results.sifted.kept
-    lacking = int((loads["unread_frames"] > 0).sum()) if "unread_frames" in loads else 0
-    if not lacking:
-        return []
+def of_vitals(results: Results) -> list[str]:
+    """In how many loads vitals are of a part of what the page did, or missing."""
+    loads = results.sifted.kept.reindex(
+        columns=["settled", "observed_ms", "unread_frames", "dropped_entries"]
+    )
+    unread, dropped = (
+        pd.to_numeric(loads[name], errors="coerce") > 0 for name in ("unread_frames", "dropped_entries")
+    )
+    restless, observed = loads["settled"].eq(False), loads["observed_ms"].notna()
+    told = {
+        "the page had not come to rest within 10 s after its load: LCP, layout shift, blocked time and Speed Index are "
+        "of what was seen until then (`settled`)": restless & observed,
+        "the page hung, crashed or went to another address after its load: LCP, layout shift and blocked time are "
+        "missing (`settled`)": restless & ~observed,
+        "not all frames could be read: LCP and layout shift leave them out, and may be too early or too small "
+        "(`unread_frames`)": unread,
+        "the browser dropped entries of the page unseen: LCP may be too early, layout shift and blocked time too small "
+        "(`dropped_entries`)": dropped,
+    }
+    counted = {said: int(those.sum()) for said, those in told.items()}
     return [
-        f"In {lacking} of {words.count(len(loads), 'load')} not all frames in view could be read: LCP and layout "
-        "shift leave them out, and may be too early or too small (`unread_frames`)."
+        f"In {many} of {words.count(len(loads), 'load')} {said}." for said, many in counted.items() if many
     ]
 
 

@@ -181,9 +181,28 @@ def test_the_connections_of_page_loads_are_no_load_on_the_server(tmp_path: Path)
 
 def test_loads_whose_vitals_lack_frames_are_counted(tmp_path: Path) -> None:
     run = replace(MADE, trials=3).write(tmp_path / "run")
-    assert facts.unread(evaluate([load(run)])) == []
+    assert facts.of_vitals(evaluate([load(run)])) == []
     edit(run, lambda record: record | {"unread_frames": record["order"] % 2})
     assert tells(facts.notes(evaluate([load(run)])), "2 of 3 loads", "`unread_frames`")
+
+
+def test_loads_whose_vitals_are_of_a_part_of_the_page_are_counted_by_why(tmp_path: Path) -> None:
+    run = replace(MADE, trials=4).write(tmp_path / "run")
+    at_rest = {"settled": True, "observed_ms": 5000.0, "unread_frames": 0, "dropped_entries": 0}
+    nothing = dict.fromkeys(at_rest) | {"settled": False}
+    seen = [
+        at_rest,
+        at_rest | {"settled": False, "dropped_entries": 3},
+        nothing,
+        at_rest | {"settled": False},
+    ]
+    edit(run, lambda record: record | seen[record["block"] - 1])
+    restless, hung, dropped = facts.of_vitals(evaluate([load(run)]))
+    assert tells([restless], "In 2 of 4 loads", "not come to rest within 10 s", "Speed Index")
+    assert tells([hung], "In 1 of 4 loads", "hung", "missing")
+    assert tells([dropped], "In 1 of 4 loads", "`dropped_entries`")
+    edit(run, lambda record: record | at_rest)
+    assert facts.of_vitals(evaluate([load(run)])) == []
 
 
 def test_distances_are_told_with_and_without_each_factor(tmp_path: Path) -> None:
